@@ -1,0 +1,1 @@
+"""Holdfast: a task queue that holds on to every task, and is fast."""

@@ -1,0 +1,241 @@
+"""The state machine: which moves are legal, and what an attempt's outcome makes of its task.
+
+Stores never choose a next state. A worker turns what happened into an `Outcome`, `settle` turns
+that into a `Settlement`, and the store writes it if the fence (task, attempt, worker) still holds.
+
+`attempt` only grows: it is the fence. What counts against `max_retries` is `charged`, which errors
+and timeouts raise, and a lost worker or a deploy does not. A lost worker raises `crash_count`
+instead, so that a task which kills its workers stops after `crash_limit` deaths whatever
+`max_retries` says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import assert_never
+
+from holdfast.core.task import AttemptEnd, Cause, Claim, Reason, Settlement, State, TaskError
+
+TERMINAL = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.DEAD_LETTER})
+UNFINISHED = frozenset(State) - TERMINAL
+CANCELLABLE_AT_ONCE = frozenset({State.QUEUED, State.RETRYING, State.BLOCKED})
+"""Cancelling these ends them; cancelling a running task asks its worker to stop it."""
+REQUEUEABLE = frozenset(
+    {State.FAILED, State.CANCELLED, State.DEAD_LETTER, State.COMPLETED, State.RETRYING}
+)
+"""What an operator may start again. A retrying task is merely hurried."""
+
+MOVES: dict[State, dict[State, str]] = {
+    State.QUEUED: {
+        State.RUNNING: "a worker claims it",
+        State.BLOCKED: "its lock is taken",
+        State.CANCELLED: "cancelled or expired",
+    },
+    State.BLOCKED: {
+        State.QUEUED: "its lock is free",
+        State.CANCELLED: "cancelled or expired",
+    },
+    State.RUNNING: {
+        State.COMPLETED: "the handler returned",
+        State.RETRYING: "error or timeout, retries left",
+        State.QUEUED: "worker lost, or released by a deploy",
+        State.FAILED: "the error is not retriable",
+        State.DEAD_LETTER: "retries used up, or poison",
+        State.CANCELLED: "cancelled while running",
+    },
+    State.RETRYING: {
+        State.QUEUED: "run_at has come",
+        State.BLOCKED: "run_at has come, its lock is taken",
+        State.CANCELLED: "cancelled or expired",
+    },
+    State.COMPLETED: {State.QUEUED: "operator retry"},
+    State.FAILED: {State.QUEUED: "operator retry"},
+    State.CANCELLED: {State.QUEUED: "operator retry"},
+    State.DEAD_LETTER: {State.QUEUED: "replay"},
+}
+"""Every legal move and what causes it. The picture in the docs is made from this."""
+
+OTHER_WORDS: dict[str, State] = {
+    "pending": State.QUEUED,
+    "scheduled": State.QUEUED,
+    "executing": State.RUNNING,
+    "processing": State.RUNNING,
+    "succeeded": State.COMPLETED,
+    "success": State.COMPLETED,
+    "timeout": State.DEAD_LETTER,
+    "dead": State.DEAD_LETTER,
+}
+"""Other products' words for our states, for those who come from there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Succeeded:
+    """The handler returned; `result` is JSON."""
+
+    result: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The handler raised. `retry_after` (seconds) wins over the backoff."""
+
+    error: TaskError
+    retry_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimedOut:
+    """The attempt ran longer than its timeout and was stopped."""
+
+    error: TaskError
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerLost:
+    """The worker, or the process it ran the task in, died without a report."""
+
+    error: TaskError
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The attempt was stopped because somebody cancelled the task."""
+
+
+@dataclass(frozen=True, slots=True)
+class Released:
+    """Handed back: a deploy, an unstarted prefetch, or the handler snoozed. Charges nothing."""
+
+    delay: float = 0.0
+
+
+Outcome = Succeeded | Failed | TimedOut | WorkerLost | Stopped | Released
+Backoff = Callable[[int], float]
+"""Seconds to wait after the n-th charged attempt, n from 1."""
+
+
+def is_terminal(state: State) -> bool:
+    return state in TERMINAL
+
+
+def settle(claim: Claim, outcome: Outcome, *, backoff: Backoff, crash_limit: int) -> Settlement:
+    """Decide what the task becomes now that this attempt has ended."""
+    match outcome:
+        case Succeeded(result):
+            return _end(claim, State.COMPLETED, AttemptEnd.COMPLETED, result=result)
+        case Failed(error) if not error.retriable:
+            return _end(
+                claim,
+                State.FAILED,
+                AttemptEnd.ERROR,
+                error=error,
+                charge=1,
+                reason=Reason.NOT_RETRIABLE,
+            )
+        case Failed(error, retry_after):
+            return _try_again(
+                claim,
+                AttemptEnd.ERROR,
+                error,
+                backoff,
+                retry_after,
+                Cause.RETRY,
+                Reason.RETRIES_EXHAUSTED,
+            )
+        case TimedOut(error):
+            return _try_again(
+                claim, AttemptEnd.TIMEOUT, error, backoff, None, Cause.TIMEOUT, Reason.TIMEOUT
+            )
+        case WorkerLost(error):
+            return _crashed(claim, error, crash_limit)
+        case Stopped():
+            return _end(claim, State.CANCELLED, AttemptEnd.CANCELLED, reason=Reason.CANCELLED)
+        case Released(delay):
+            return _wait(
+                claim, State.QUEUED, AttemptEnd.RELEASED, delay=delay, cause=Cause.RELEASED
+            )
+        case _:
+            assert_never(outcome)
+
+
+def cancelled_instead(settlement: Settlement) -> Settlement:
+    """Turn a settlement that would start the task again into a cancelled one.
+
+    A cancel request that arrives while the attempt is failing must win over the retry.
+    """
+    if settlement.state in TERMINAL:
+        return settlement
+    return settlement._replace(
+        state=State.CANCELLED, delay=0.0, cause=None, reason=Reason.CANCELLED
+    )
+
+
+def _end(
+    claim: Claim,
+    state: State,
+    ended: AttemptEnd,
+    *,
+    result: bytes | None = None,
+    error: TaskError | None = None,
+    charge: int = 0,
+    reason: Reason | None = None,
+) -> Settlement:
+    return Settlement(
+        claim.task_id, claim.attempt, claim.worker_id, state, ended, claim.charged + charge,
+        claim.crash_count, result, error, 0.0, None, reason,
+    )  # fmt: skip
+
+
+def _wait(
+    claim: Claim,
+    state: State,
+    ended: AttemptEnd,
+    *,
+    delay: float,
+    cause: Cause,
+    error: TaskError | None = None,
+    charge: int = 0,
+    crash: int = 0,
+) -> Settlement:
+    return Settlement(
+        claim.task_id, claim.attempt, claim.worker_id, state, ended, claim.charged + charge,
+        claim.crash_count + crash, None, error, max(0.0, delay), cause, None,
+    )  # fmt: skip
+
+
+def _try_again(
+    claim: Claim,
+    ended: AttemptEnd,
+    error: TaskError,
+    backoff: Backoff,
+    retry_after: float | None,
+    cause: Cause,
+    exhausted: Reason,
+) -> Settlement:
+    if claim.charged >= claim.max_retries:
+        return _end(claim, State.DEAD_LETTER, ended, error=error, charge=1, reason=exhausted)
+    delay = backoff(claim.charged + 1) if retry_after is None else retry_after
+    return _wait(claim, State.RETRYING, ended, delay=delay, cause=cause, error=error, charge=1)
+
+
+def _crashed(claim: Claim, error: TaskError, crash_limit: int) -> Settlement:
+    if claim.cancel_requested:
+        # Nobody is left to stop the body; the worker's death did it.
+        return _end(
+            claim, State.CANCELLED, AttemptEnd.WORKER_LOST, error=error, reason=Reason.CANCELLED
+        )
+    if claim.crash_count + 1 >= crash_limit:
+        settlement = _end(
+            claim, State.DEAD_LETTER, AttemptEnd.WORKER_LOST, error=error, reason=Reason.POISON
+        )
+        return settlement._replace(crash_count=claim.crash_count + 1)
+    return _wait(
+        claim,
+        State.QUEUED,
+        AttemptEnd.WORKER_LOST,
+        delay=0.0,
+        cause=Cause.WORKER_LOST,
+        error=error,
+        crash=1,
+    )

@@ -1,0 +1,169 @@
+"""Answers "why is my task not running?" from facts read at one instant.
+
+Every reason has a stable code for machines and a sentence for people that names what to do. The
+first reason is the one that matters most.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.core.task import Reason, Standing, State, Task, WorkerInfo, WorkerStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """`reasons` are (code, sentence) pairs; `ahead` is the number of tasks before it in line, if it
+    is in line.
+    """
+
+    task_id: str
+    state: State
+    reasons: tuple[tuple[str, str], ...]
+    ahead: int | None
+    ahead_is_capped: bool
+
+    @property
+    def sentence(self) -> str:
+        return " ".join(text for _, text in self.reasons)
+
+
+def explain(standing: Standing) -> Why:
+    """Say why the task is where it is."""
+    task = standing.task
+    ahead = standing.ahead
+    return Why(
+        task_id=task.id,
+        state=task.state,
+        reasons=tuple(_reasons(standing)),
+        ahead=ahead,
+        ahead_is_capped=ahead is not None and ahead >= standing.ahead_cap,
+    )
+
+
+def _reasons(standing: Standing) -> list[tuple[str, str]]:
+    task = standing.task
+    match task.state:
+        case State.RUNNING:
+            reasons = [_running(task)]
+        case State.COMPLETED:
+            reasons = [
+                ("completed", f"It completed at {task.finished_at}, in attempt {task.attempt}.")
+            ]
+        case State.FAILED | State.DEAD_LETTER:
+            reasons = [_given_up(task)]
+        case State.CANCELLED:
+            reasons = [_cancelled(task)]
+        case State.QUEUED | State.RETRYING | State.BLOCKED:
+            reasons = _held_up(standing)
+    return reasons
+
+
+def _held_up(standing: Standing) -> list[tuple[str, str]]:
+    task = standing.task
+    reasons: list[tuple[str, str]] = []
+    if task.run_at > standing.now:
+        wait = (task.run_at - standing.now).total_seconds()
+        kind = "retry_wait" if task.state is State.RETRYING else "future_run_at"
+        what = (
+            f"Attempt {task.attempt} failed; the next may start"
+            if kind == "retry_wait"
+            else "It may start"
+        )
+        reasons.append(
+            (kind, f"{what} at {task.run_at:%Y-%m-%d %H:%M:%S} UTC, in {_duration(wait)}.")
+        )
+    if standing.queue_paused:
+        reasons.append(
+            (
+                "queue_paused",
+                f"Queue {task.queue!r} is paused; `holdfast queue resume {task.queue}` lets it go on.",
+            )
+        )
+    if task.state is State.BLOCKED:
+        holder = f"task {standing.lock_holder}" if standing.lock_holder else "another task"
+        reasons.append(("locked", f"Its lock {task.lock!r} is held by {holder}."))
+    reasons += _nobody(task, standing.workers)
+    if not reasons:
+        reasons.append(_in_line(standing))
+    return reasons
+
+
+def _nobody(task: Task, workers: tuple[WorkerInfo, ...]) -> list[tuple[str, str]]:
+    live = [w for w in workers if w.status is WorkerStatus.ACTIVE]
+    if not live:
+        return [("no_worker", "No worker is alive; start one with `holdfast worker module:app`.")]
+    serving = [w for w in live if w.queues is None or task.queue in w.queues]
+    if not serving:
+        return [
+            (
+                "no_worker_for_queue",
+                f"No live worker serves queue {task.queue!r}; start one with `-q {task.queue}`.",
+            )
+        ]
+    if not any(task.requires <= w.capabilities for w in serving):
+        known = frozenset[str]().union(*(w.capabilities for w in serving))
+        missing = sorted(task.requires - known)
+        if missing:
+            text = f"It requires {_names(missing)}, which no live worker of its queue has."
+        else:
+            text = f"It requires {_names(sorted(task.requires))}; no single live worker has all of them."
+        return [("missing_capability", f"{text} Start a worker with `--capability`.")]
+    return []
+
+
+def _in_line(standing: Standing) -> tuple[str, str]:
+    ahead = standing.ahead or 0
+    busy = all(w.load >= w.capacity for w in standing.workers if w.status is WorkerStatus.ACTIVE)
+    if ahead == 0:
+        if busy:
+            return ("workers_busy", "It is next in line; every worker is busy.")
+        return ("about_to_start", "It is next in line and about to start.")
+    many = f"{standing.ahead_cap} or more" if ahead >= standing.ahead_cap else str(ahead)
+    return (
+        "in_line",
+        f"It waits in line: {many} task{'s' * (many != '1')} of queue {standing.task.queue!r} before it.",
+    )
+
+
+def _running(task: Task) -> tuple[str, str]:
+    if task.cancel_requested:
+        return ("cancelling", f"It is running on worker {task.worker_id} and was asked to stop.")
+    return (
+        "running",
+        f"It is running: attempt {task.attempt} on worker {task.worker_id}, since {task.started_at}.",
+    )
+
+
+def _given_up(task: Task) -> tuple[str, str]:
+    said = f" Last error: {task.error.type}: {task.error.message}" if task.error else ""
+    match task.reason:
+        case Reason.NOT_RETRIABLE:
+            text = f"It failed in attempt {task.attempt} with an error that is not retriable."
+        case Reason.POISON:
+            text = f"Its worker died {task.crash_count} times while running it, so it is no longer started."
+        case Reason.TIMEOUT:
+            text = (
+                f"Its last attempt ran out of time and its {task.max_retries} retries are used up."
+            )
+        case _:
+            text = f"Its {task.max_retries} retries are used up."
+    return ("attempts_used" if task.state is State.DEAD_LETTER else "failed", f"{text}{said}")
+
+
+def _cancelled(task: Task) -> tuple[str, str]:
+    if task.reason is Reason.EXPIRED:
+        return ("expired", f"It was not started before {task.expires_at}, so it expired.")
+    return ("cancelled", f"It was cancelled at {task.finished_at}.")
+
+
+def _names(names: list[str]) -> str:
+    return ", ".join(repr(name) for name in names)
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h" if seconds < 172_800 else f"{seconds / 86_400:.1f} days"

@@ -1,0 +1,261 @@
+"""Every error Holdfast raises, as one tree.
+
+    HoldfastError
+    ├── InvalidArguments          the arguments do not fit the task (also a ValueError)
+    │   └── PayloadRefused        a value that no store may hold: NUL, NaN, too deep, too large …
+    ├── InvalidOption             a submit option makes no sense: bad duration, priority, zone … (ValueError)
+    │   └── IdempotencyConflict   the same idempotency key with another body
+    ├── ConfigError               a setting is unknown or has a bad value (ValueError)
+    ├── NotInitialised            the functional face was used before `init()`
+    ├── TaskNotFound              no task with that id (LookupError)
+    ├── UnknownTask               no definition with that name (LookupError)
+    ├── InvalidTransition         the task's state does not allow that action
+    ├── LeaseLost                 a stale worker was refused; its outcome was not saved
+    ├── WorkerGone                this worker was declared lost; it must register anew
+    ├── StoreError
+    │   ├── StoreUnavailable      disk full, read-only, locked, server away: nothing was written
+    │   └── SchemaMismatch        the database has another schema version; names the command to run
+    ├── ResultTimeout             the result did not come in time (TimeoutError)
+    └── TaskUnsuccessful          raised by `handle.result()` for a task that did not complete
+        ├── TaskFailed            failed or dead_letter; carries the task's error
+        └── TaskCancelled         cancelled or expired
+
+    Raised *by handlers*, to steer their own task:
+    Retry(after=…)    try again, not before `after`; counts as an attempt
+    Snooze(after=…)   not now; run again after that time, nothing charged
+    Fatal(…)          give up at once: the task becomes `failed`, no retry
+    AttemptTimeout    raised inside a handler that ran out of time (thread and process executors)
+
+Each error carries its subject as attributes and says what happened, what it means and what to do.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.core.task import TaskError
+
+__all__ = [
+    "AttemptTimeout",
+    "ConfigError",
+    "Fatal",
+    "HoldfastError",
+    "IdempotencyConflict",
+    "InvalidArguments",
+    "InvalidOption",
+    "InvalidTransition",
+    "LeaseLost",
+    "NotInitialised",
+    "PayloadRefused",
+    "ResultTimeout",
+    "Retry",
+    "SchemaMismatch",
+    "Snooze",
+    "StoreError",
+    "StoreUnavailable",
+    "TaskCancelled",
+    "TaskFailed",
+    "TaskNotFound",
+    "TaskUnsuccessful",
+    "UnknownTask",
+    "WorkerGone",
+]
+
+
+class HoldfastError(Exception):
+    """The root: catch this to catch everything Holdfast raises."""
+
+
+class InvalidArguments(HoldfastError, ValueError):
+    """The arguments do not fit the task's signature. Nothing was submitted.
+
+    `problems` lists (place, message) pairs; the place is a path such as `items[3].price`.
+    """
+
+    def __init__(self, message: str, *, problems: tuple[tuple[str, str], ...] = ()) -> None:
+        super().__init__(message)
+        self.problems = problems
+
+
+class PayloadRefused(InvalidArguments):
+    """A value that no store may hold; `path` says where it is."""
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(f"{path}: {problem}", problems=((path, problem),))
+        self.path = path
+
+
+class InvalidOption(HoldfastError, ValueError):
+    """A submit option makes no sense; `option` names it. Nothing was submitted."""
+
+    def __init__(self, option: str, message: str) -> None:
+        super().__init__(f"{option}: {message}")
+        self.option = option
+
+
+class IdempotencyConflict(InvalidOption):
+    """The idempotency key was used before with another body."""
+
+    def __init__(self, key: str, task_id: str) -> None:
+        super().__init__(
+            "idempotency_key",
+            f"{key!r} was already used for task {task_id} with another task name or other arguments. "
+            "Nothing was submitted. Use a new key for new work, or send exactly the first body again.",
+        )
+        self.key = key
+        self.task_id = task_id
+
+
+class ConfigError(HoldfastError, ValueError):
+    """A setting is unknown or has a bad value; `setting` names it."""
+
+    def __init__(self, setting: str, message: str) -> None:
+        super().__init__(message)
+        self.setting = setting
+
+
+class NotInitialised(HoldfastError, RuntimeError):
+    """The functional face was used before `holdfast.init()`."""
+
+
+class TaskNotFound(HoldfastError, LookupError):
+    """No task with that id: never submitted here, discarded, or pruned by retention."""
+
+    def __init__(self, task_id: str) -> None:
+        super().__init__(
+            f"no task {task_id!r} in this store. It was never submitted here, was discarded, or "
+            "its history was pruned (`retention`). Check the id and the store's URL."
+        )
+        self.task_id = task_id
+
+
+class UnknownTask(HoldfastError, LookupError):
+    """No definition with that name is known to this process."""
+
+    def __init__(self, name: str, *, suggestion: str | None = None) -> None:
+        hint = f" Did you mean {suggestion!r}?" if suggestion else ""
+        super().__init__(
+            f"no task named {name!r} is defined here.{hint} "
+            "Decorate the function with @app.task and import its module before using it."
+        )
+        self.name = name
+        self.suggestion = suggestion
+
+
+class InvalidTransition(HoldfastError):
+    """The task's state does not allow that action; nothing was changed."""
+
+    def __init__(self, task_id: str, action: str, state: str, allowed: str) -> None:
+        super().__init__(
+            f"cannot {action} task {task_id}: it is {state}. Only {allowed} tasks allow that; "
+            "nothing was changed."
+        )
+        self.task_id = task_id
+        self.action = action
+        self.state = state
+
+
+class LeaseLost(HoldfastError):
+    """The attempt is no longer this worker's; what it sent was not saved."""
+
+    def __init__(self, task_id: str, attempt: int, *, holder: str | None = None) -> None:
+        now = f"worker {holder!r} has it now" if holder else "the task has moved on"
+        super().__init__(
+            f"lease on task {task_id} (attempt {attempt}) was lost: {now}. The outcome was not saved. "
+            "If a worker pauses longer than `lease` (a stopped process, a suspended machine), raise `lease`."
+        )
+        self.task_id = task_id
+        self.attempt = attempt
+        self.holder = holder
+
+
+class WorkerGone(HoldfastError):
+    """The store no longer knows this worker as alive; it must register under a new id."""
+
+    def __init__(self, worker_id: str) -> None:
+        super().__init__(
+            f"worker {worker_id!r} was declared lost or was never registered. "
+            "Its tasks are started elsewhere; it must register anew before it claims again."
+        )
+        self.worker_id = worker_id
+
+
+class StoreError(HoldfastError):
+    """Something about the store itself."""
+
+
+class StoreUnavailable(StoreError):
+    """The store cannot take the write now. Nothing was acknowledged; try again later."""
+
+
+class SchemaMismatch(StoreError):
+    """The database has another schema version than this release of Holdfast."""
+
+    def __init__(self, *, found: int, expected: int, where: str) -> None:
+        if found < expected:
+            fix = "Run `holdfast migrate` (with every worker stopped or of the new version)."
+        else:
+            fix = "It was made by a newer Holdfast: upgrade this installation."
+        super().__init__(
+            f"{where} has schema version {found}, this Holdfast expects {expected}. {fix}"
+        )
+        self.found = found
+        self.expected = expected
+
+
+class ResultTimeout(HoldfastError, TimeoutError):
+    """The result did not come in time. The task goes on; ask again later."""
+
+
+class TaskUnsuccessful(HoldfastError):
+    """The task ended, but not as `completed`."""
+
+    def __init__(self, message: str, *, task_id: str, state: str) -> None:
+        super().__init__(message)
+        self.task_id = task_id
+        self.state = state
+
+
+class TaskFailed(TaskUnsuccessful):
+    """The task is `failed` or `dead_letter`; `error` says what went wrong in its last attempt."""
+
+    def __init__(self, message: str, *, task_id: str, state: str, error: TaskError | None) -> None:
+        super().__init__(message, task_id=task_id, state=state)
+        self.error = error
+
+
+class TaskCancelled(TaskUnsuccessful):
+    """The task was cancelled, or expired before it could start."""
+
+
+def _seconds(after: timedelta | float) -> float:
+    return after.total_seconds() if isinstance(after, timedelta) else float(after)
+
+
+class Retry(HoldfastError):
+    """Raise in a handler: this attempt failed, try again not before `after` (seconds or timedelta).
+
+    Counts against `max_retries`. Without `after` the task's own backoff applies.
+    """
+
+    def __init__(self, message: str = "", *, after: timedelta | float | None = None) -> None:
+        super().__init__(message or "the handler asked for a retry")
+        self.after = None if after is None else _seconds(after)
+
+
+class Snooze(HoldfastError):
+    """Raise in a handler: not now. The task runs again after `after`; nothing is charged."""
+
+    def __init__(self, message: str = "", *, after: timedelta | float) -> None:
+        super().__init__(message or "the handler asked to be run later")
+        self.after = _seconds(after)
+
+
+class Fatal(HoldfastError):
+    """Raise in a handler: trying again is pointless. The task becomes `failed` at once."""
+
+
+class AttemptTimeout(HoldfastError, TimeoutError):
+    """Raised inside a handler whose attempt ran out of time."""

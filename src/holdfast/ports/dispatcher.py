@@ -1,0 +1,37 @@
+"""Who wakes a sleeping worker. A hint, never the truth: losing every wake-up costs latency only,
+because a worker polls the store underneath (`poll`, 1 s by default).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from contextlib import AbstractAsyncContextManager
+from typing import Protocol
+
+
+class Listener(Protocol):
+    """A worker's ear. Wake-ups that arrive between two waits are remembered, not lost."""
+
+    async def wait(self, timeout: float) -> bool:
+        """Sleep until woken or for `timeout` seconds; True if woken.
+
+        A wake-up since the last wait returns at once. So the order is: listen, claim, and if that
+        brought nothing, wait; a task submitted in between is not slept through.
+        """
+        ...
+
+
+class Dispatcher(Protocol):
+    """Carries wake-ups from submitters to workers. Safe from any thread and event loop."""
+
+    def wake(self, queues: Collection[str]) -> None:
+        """Tell sleeping workers of these queues that there is work. Never blocks, never raises."""
+        ...
+
+    def listen(self, queues: Collection[str] | None) -> AbstractAsyncContextManager[Listener]:
+        """Be woken for these queues (None: all) while the context is open."""
+        ...
+
+    async def close(self) -> None:
+        """Let go of sockets and files. Idempotent."""
+        ...

@@ -1,0 +1,285 @@
+"""What a store must promise. Stores keep and compare; `core` decides.
+
+Four protocols by noun (tasks, workers, queues, schema) and `Store`, which is all of them.
+`stores/memory.py` is the shortest correct reading; `holdfast.testing` holds the suites that every
+store passes.
+
+**Rules that hold for every method**
+
+- Each call is atomic and durable when it returns: on disk, or not done at all. An unknown outcome is
+  retried with the same arguments; that is safe, as said at each method.
+- "Now" is the store's clock. Callers send durations.
+- Methods may be called from any thread's event loop, concurrently. A store is opened once per process and
+  must not be carried over a fork.
+- Driver errors never leak: `StoreUnavailable` means "not written, try again", anything else is a bug.
+- Where a task is (its *place*): **waiting** (run_at in the future), **ready**, **blocked** (its lock is
+  taken), **running**, **done**. Every task is in exactly one.
+
+**Locks.** Of all tasks with one lock key at most one is ready or running; the rest are blocked. A
+task that becomes eligible (submitted without delay, due, handed back) takes the key if it is free.
+If the key's ready holder has not started and has a larger rank, they change places: the order is by
+rank, not by arrival. Whenever the holder leaves ready/running for any reason (settled, cancelled,
+expired, handed back), the blocked task with the smallest (rank, id) becomes ready in the same step.
+The key belongs to (task, attempt). Each claim of a locked task gets a `fence` larger than any given
+before in this store. A key that nobody holds or waits for leaves nothing behind.
+
+**Order.** `rank` is written when a task first becomes known as eligible at an instant: run_at, or
+now. Retries keep their rank. Requeueing by an operator gives a fresh one. Claims go by (rank, id).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from types import TracebackType
+from typing import Protocol, Self
+
+from holdfast.core.task import (
+    Added,
+    Claim,
+    Claimed,
+    History,
+    NewTask,
+    Page,
+    Refusal,
+    Report,
+    Settlement,
+    Standing,
+    Stats,
+    Task,
+    TaskFilter,
+    TaskId,
+    WorkerId,
+    WorkerInfo,
+    WorkerStatus,
+)
+
+
+class TaskStore(Protocol):
+    """Keeps tasks, their attempts and what happened to them."""
+
+    async def add(self, tasks: Sequence[NewTask], *, idempotency_window: float) -> Sequence[Added]:
+        """Store new tasks, all or none, and answer for each in the same order.
+
+        A task whose (name, unique_key) belongs to an unfinished task is not created; the answer
+        names that one. Likewise an `idempotency_key` seen within the last `idempotency_window`
+        seconds, as long as the `fingerprint` is equal; otherwise `IdempotencyConflict` is raised
+        and nothing of the batch is written. The idempotency key is looked at first. Both hold
+        inside one batch too, and however many callers race. An id that exists already answers as
+        created (a repeat after an unknown outcome). Work whose `run_at` is past is ready with
+        `run_at` as its eligible instant.
+        """
+        ...
+
+    async def get(self, task_id: TaskId) -> Task | None:
+        """The whole picture of one task."""
+        ...
+
+    async def list(self, where: TaskFilter, *, limit: int, after: str | None = None) -> Page:
+        """Matching tasks, newest id first, `limit` at most, after the cursor of the page before."""
+        ...
+
+    async def count(self, where: TaskFilter, *, limit: int) -> int:
+        """How many tasks match, counting no further than `limit`."""
+        ...
+
+    async def history(self, task_id: TaskId) -> History | None:
+        """Every attempt (the running one too) and every event of a task, each oldest first."""
+        ...
+
+    async def claim(
+        self,
+        worker_id: WorkerId,
+        *,
+        queues: Collection[str] | None,
+        capabilities: frozenset[str],
+        limit: int,
+    ) -> Claimed:
+        """Start up to `limit` ready tasks, smallest (rank, id) first, and lease them to the worker.
+
+        First, what is due becomes ready and what has expired is cancelled (`expired`): an expired
+        task is never started. `queues` None means all. Tasks of paused queues, with capabilities
+        the worker lacks, or with a taken lock are passed over without cost to the rest. Two callers
+        never get the same task, however they race. The attempt number grows in the same step, so a
+        crash always shows. A worker that is not registered, or was buried, gets `WorkerGone`.
+        `next_due` looks only at tasks this worker could take; it may be earlier than the truth,
+        never later.
+        """
+        ...
+
+    async def save(self, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
+        """Write how attempts ended, the whole batch in one commit, and say which came too late.
+
+        Each is written only if its task is running this attempt for this worker, together with the
+        history and the release of its lock. Repeating a settlement that was saved is silently
+        accepted. One that no longer holds the lease changes nothing but leaves a
+        `late_result_refused` event on its task and is counted. A settlement that would start the
+        task again, on a task with a cancel request, is written as `lifecycle.cancelled_instead` has
+        it. Unknown tasks are refused without an event. A non-terminal settlement makes the task
+        eligible at now + delay, with its old rank.
+        """
+        ...
+
+    async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
+        """Store progress (replaces), cost (adds) and log lines (events) of running attempts, fenced
+        alike.
+        """
+        ...
+
+    async def cancel(self, where: TaskFilter, *, limit: int) -> Sequence[Task]:
+        """End what has not started; ask running tasks to stop (`cancel_requested`). Returns the
+        tasks changed, as they are now. Terminal tasks are left alone and not returned, nor are
+        those already asked.
+        """
+        ...
+
+    async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
+        """Which tasks this worker runs and should stop. Asked about once a second: must be cheap."""
+        ...
+
+    async def requeue(
+        self,
+        where: TaskFilter,
+        *,
+        limit: int,
+        head_starts: Mapping[str, int],
+        pace: float | None = None,
+    ) -> Sequence[Task]:
+        """Start tasks again on an operator's word: `lifecycle.REQUEUEABLE` only; others are passed
+        over.
+
+        A terminal task gets a fresh rank (`head_starts` by priority), `charged` and `crash_count`
+        0, cause `operator`, no result, error, reason, progress or cancel request; its last attempt
+        stays in the history and a `requeued` event is added; its expiry is dropped. A retrying one
+        becomes eligible now, nothing else changes. With `pace` (tasks per second) the n-th, oldest
+        first, becomes eligible n / pace seconds from now. A task whose (name, unique_key) is taken
+        by another unfinished task is passed over.
+        """
+        ...
+
+    async def discard(self, where: TaskFilter, *, limit: int) -> int:
+        """Forget terminal tasks, history and all. Others are left alone."""
+        ...
+
+    async def prune(self, *, retention: float, dead_letter_retention: float, limit: int) -> int:
+        """Forget terminal tasks that finished longer ago than that (seconds), at most `limit`.
+
+        `dead_letter` has its own time. Used-up idempotency keys and long-gone workers go along.
+        Returns how many tasks went; less than `limit` means done.
+        """
+        ...
+
+    async def standing(self, task_id: TaskId) -> Standing | None:
+        """The facts for "why is it not running", at one instant. Counts at most
+        `Standing.ahead_cap` ahead.
+        """
+        ...
+
+    async def stats(self) -> Stats:
+        """The store in numbers, without walking the backlog."""
+        ...
+
+
+class WorkerStore(Protocol):
+    """Keeps the workers: who is alive, and whose tasks are orphaned.
+
+    A worker is alive while its `beats` grow. Nobody compares clocks: a rescuer that saw the same
+    number for `lease` seconds of its own monotonic time buries the worker, and the store refuses if
+    it has beaten since.
+    """
+
+    async def register(self, worker: WorkerInfo) -> None:
+        """Add a worker. Its id was never used before."""
+        ...
+
+    async def beat(
+        self, worker_id: WorkerId, *, load: int | None = None, status: WorkerStatus | None = None
+    ) -> bool:
+        """Say the worker is alive. False if it is unknown, stopped or buried: it must register
+        anew.
+        """
+        ...
+
+    async def workers(self) -> Sequence[WorkerInfo]:
+        """All workers known, newest first; stopped and dead ones until they are pruned."""
+        ...
+
+    async def bury(self, worker_id: WorkerId, *, beats: int | None) -> bool:
+        """Declare a worker dead if its `beats` are still this number (None: whatever they are).
+
+        True if it is dead now by this call. From then on it can neither claim nor beat. What it
+        settles is still taken as long as nobody else was given the task.
+        """
+        ...
+
+    async def retire(self, worker_id: WorkerId) -> None:
+        """A worker stopped in good order (status `stopped`)."""
+        ...
+
+    async def orphans(self, *, limit: int) -> Sequence[Claim]:
+        """Running tasks whose worker is dead, stopped or unknown, for the rescuer to settle as
+        `WorkerLost`.
+        """
+        ...
+
+
+class QueueStore(Protocol):
+    """Keeps which queues are paused."""
+
+    async def pause(self, queue: str) -> bool:
+        """Stop handing out this queue's tasks; running ones go on. False if it was paused already."""
+        ...
+
+    async def resume(self, queue: str) -> bool:
+        """Undo `pause`. False if it was not paused."""
+        ...
+
+
+class SchemaStore(Protocol):
+    """Keeps its own shape up to date."""
+
+    async def schema_version(self) -> int:
+        """The version found; 0 for an empty store."""
+        ...
+
+    async def migrate(self) -> Sequence[int]:
+        """Bring the schema to this release's version; returns the versions applied."""
+        ...
+
+    async def check(self) -> Sequence[str]:
+        """Look for anything that should not be (`doctor`): broken invariants, risky settings. Empty
+        is well.
+        """
+        ...
+
+
+class Store(TaskStore, WorkerStore, QueueStore, SchemaStore, Protocol):
+    """The truth. Open it with `async with`."""
+
+    @property
+    def url(self) -> str:
+        """Where it is, without secrets."""
+        ...
+
+    @property
+    def abilities(self) -> frozenset[str]:
+        """What this store can do that not all can: `many_processes`, `durable`."""
+        ...
+
+    async def open(self) -> None:
+        """Connect and check the schema; an empty store is set up. `SchemaMismatch` if versions
+        differ.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Finish what was accepted and let go. Idempotent."""
+        ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
