@@ -1,0 +1,125 @@
+"""What a handler knows about its own run, and may say while it runs.
+
+A handler gets it by annotating its first parameter with `Context`, or by calling `context()`:
+
+    @app.task
+    def resize(ctx: Context, path: str) -> None: ...      # submitted as resize.submit(path)
+
+All methods may be called from the handler's thread, coroutine or process; none blocks on the store.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from datetime import timedelta
+from typing import Protocol
+
+from holdfast.core.payload import check_text
+from holdfast.core.task import Claim, Cost, Progress
+from holdfast.errors import HoldfastError
+
+
+class ContextSink(Protocol):
+    """Where a context's words go: the worker's buffers, or a pipe to the worker."""
+
+    def report(
+        self, *, progress: Progress | None = None, cost: Cost | None = None, log: str | None = None
+    ) -> None:
+        """Store this soon, if the attempt still holds its lease."""
+        ...
+
+    def extend(self, seconds: float) -> None:
+        """Give the attempt this much more time, counted from now."""
+        ...
+
+    def stop_requested(self) -> bool:
+        """Whether the attempt was asked to stop: cancelled, out of time, or the worker is leaving."""
+        ...
+
+
+class Context:
+    """The current attempt, seen from inside its handler."""
+
+    __slots__ = ("_claim", "_sink")
+
+    def __init__(self, claim: Claim, sink: ContextSink) -> None:
+        self._claim = claim
+        self._sink = sink
+
+    @property
+    def id(self) -> str:
+        """The task's id."""
+        return self._claim.task_id
+
+    @property
+    def name(self) -> str:
+        return self._claim.name
+
+    @property
+    def queue(self) -> str:
+        return self._claim.queue
+
+    @property
+    def attempt(self) -> int:
+        """Which start of the task this is, from 1. Grows with every start, whatever its cause."""
+        return self._claim.attempt
+
+    @property
+    def owner(self) -> str | None:
+        return self._claim.owner
+
+    @property
+    def fence(self) -> int | None:
+        """For a task with a lock: a number larger than any earlier holder's.
+
+        Send it along with writes to the locked resource and let the resource refuse smaller ones.
+        """
+        return self._claim.fence
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether this attempt should end soon: cancelled, out of time, or the worker is leaving."""
+        return self._sink.stop_requested()
+
+    def progress(
+        self, done: float, total: float | None = None, message: str | None = None
+    ) -> None:
+        """Say how far the work is: `progress(3, 10)` or `progress(0.3, 1, "reading")`."""
+        if message is not None:
+            check_text(message, "progress message")
+        self._sink.report(
+            progress=Progress(
+                done=float(done), total=None if total is None else float(total), message=message
+            )
+        )
+
+    def log(self, line: str) -> None:
+        """Add a line to the task's history (kept with it, shown by `holdfast task history`)."""
+        self._sink.report(log=line.replace("\x00", "\\0")[:10_000])
+
+    def cost(self, units: float = 0.0, *, tokens_in: int = 0, tokens_out: int = 0) -> None:
+        """Add to what this task has used so far."""
+        self._sink.report(cost=Cost(units=units, tokens_in=tokens_in, tokens_out=tokens_out))
+
+    def extend(self, time: timedelta | float) -> None:
+        """Give this attempt more time: its timeout is now `time` (seconds) from this moment."""
+        self._sink.extend(time.total_seconds() if isinstance(time, timedelta) else float(time))
+
+
+_current: ContextVar[Context] = ContextVar("holdfast_context")
+
+
+def context() -> Context:
+    """The context of the task that is running right here."""
+    try:
+        return _current.get()
+    except LookupError:
+        raise HoldfastError(
+            "no task is running here: `context()` works only inside a task's handler, "
+            "while a worker or `drain()` runs it."
+        ) from None
+
+
+def enter_context(value: Context) -> None:
+    """Make `value` the current context of this coroutine, thread or process. For runners."""
+    _current.set(value)

@@ -1,0 +1,80 @@
+"""One attempt in a worker's hands: what it is, how long it may take, why it should stop.
+
+The engine makes a `Run` for every claim, a runner (loop, threads, processes) brings it to an `Outcome`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any, Protocol
+
+from holdfast.core.lifecycle import Outcome
+from holdfast.core.task import Claim, Cost, Progress, Report
+from holdfast.definitions.definition import Definition
+
+
+class StopReason(StrEnum):
+    """Why a run is ended from outside."""
+
+    CANCELLED = "cancelled"
+    DRAINED = "drained"
+    LOST = "lost"
+
+
+class Run:
+    """One attempt. It is also the sink of the handler's context. Loop-thread only, but for the sink.
+
+    `deadline` is in the loop's monotonic time and may move (`extend`). A runner looks at it again when
+    it passes, and registers `on_stop` to hear `stop()` at once.
+    """
+
+    __slots__ = ("_reports", "claim", "deadline", "definition", "on_stop", "stop_reason")
+
+    def __init__(
+        self,
+        claim: Claim,
+        definition: Definition[..., Any, Any],
+        deadline: float | None,
+        reports: Callable[[Report], None],
+    ) -> None:
+        self.claim = claim
+        self.definition = definition
+        self.deadline = deadline
+        self.stop_reason: StopReason | None = None
+        self.on_stop: Callable[[StopReason], None] | None = None
+        self._reports = reports
+
+    def stop(self, reason: StopReason) -> None:
+        """Ask the runner to end this run early. The first reason stands."""
+        if self.stop_reason is None:
+            self.stop_reason = reason
+            if self.on_stop is not None:
+                self.on_stop(reason)
+
+    def report(
+        self, *, progress: Progress | None = None, cost: Cost | None = None, log: str | None = None
+    ) -> None:
+        claim = self.claim
+        logs = () if log is None else (log,)
+        self._reports(
+            Report(claim.task_id, claim.attempt, claim.worker_id, progress, cost, logs)
+        )
+
+    def stop_requested(self) -> bool:
+        return self.stop_reason is not None
+
+
+class Runner(Protocol):
+    """Runs attempts in one kind of place."""
+
+    async def run(self, run: Run) -> Outcome:
+        """Bring the attempt to its end: in time, stopped, or dead. Never raises for a handler's fault.
+
+        When this returns, the slot is free and, for processes, the body is really gone.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Stop whatever still runs and let go of threads or processes."""
+        ...
