@@ -3,7 +3,7 @@
     HoldfastError
     ├── InvalidArguments          the arguments do not fit the task (also a ValueError)
     │   └── PayloadRefused        a value that no store may hold: NUL, NaN, too deep, too large …
-    ├── InvalidOption             a submit option makes no sense: bad duration, priority, zone … (ValueError)
+    ├── InvalidOption             a submit option makes no sense: bad duration … (ValueError)
     │   └── IdempotencyConflict   the same idempotency key with another body
     ├── ConfigError               a setting is unknown or has a bad value (ValueError)
     ├── NotInitialised            the functional face was used before `init()`
@@ -101,8 +101,9 @@ class IdempotencyConflict(InvalidOption):
     def __init__(self, key: str, task_id: str) -> None:
         super().__init__(
             "idempotency_key",
-            f"{key!r} was already used for task {task_id} with another task name or other arguments. "
-            "Nothing was submitted. Use a new key for new work, or send exactly the first body again.",
+            f"{key!r} was already used for task {task_id} with another task name or other "
+            "arguments. Nothing was submitted. Use a new key for new work, or send exactly the "
+            "first body again.",
         )
         self.key = key
         self.task_id = task_id
@@ -163,8 +164,9 @@ class LeaseLost(HoldfastError):
     def __init__(self, task_id: str, attempt: int, *, holder: str | None = None) -> None:
         now = f"worker {holder!r} has it now" if holder else "the task has moved on"
         super().__init__(
-            f"lease on task {task_id} (attempt {attempt}) was lost: {now}. The outcome was not saved. "
-            "If a worker pauses longer than `lease` (a stopped process, a suspended machine), raise `lease`."
+            f"lease on task {task_id} (attempt {attempt}) was lost: {now}. The outcome was not "
+            "saved. If a worker pauses longer than `lease` (a stopped process, a suspended "
+            "machine), raise `lease`."
         )
         self.task_id = task_id
         self.attempt = attempt

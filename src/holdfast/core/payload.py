@@ -43,7 +43,8 @@ def check_text(text: str, path: str) -> None:
         except UnicodeEncodeError as error:
             raise PayloadRefused(
                 path,
-                f"text contains a lone surrogate at character {error.start}; it is not valid Unicode",
+                f"text contains a lone surrogate at character {error.start}; "
+                "it is not valid Unicode",
             ) from None
 
 

@@ -77,7 +77,8 @@ def _held_up(standing: Standing) -> list[tuple[str, str]]:
         reasons.append(
             (
                 "queue_paused",
-                f"Queue {task.queue!r} is paused; `holdfast queue resume {task.queue}` lets it go on.",
+                f"Queue {task.queue!r} is paused; "
+                f"`holdfast queue resume {task.queue}` lets it go on.",
             )
         )
     if task.state is State.BLOCKED:
@@ -107,7 +108,8 @@ def _nobody(task: Task, workers: tuple[WorkerInfo, ...]) -> list[tuple[str, str]
         if missing:
             text = f"It requires {_names(missing)}, which no live worker of its queue has."
         else:
-            text = f"It requires {_names(sorted(task.requires))}; no single live worker has all of them."
+            wanted = _names(sorted(task.requires))
+            text = f"It requires {wanted}; no single live worker has all of them."
         return [("missing_capability", f"{text} Start a worker with `--capability`.")]
     return []
 
@@ -120,9 +122,10 @@ def _in_line(standing: Standing) -> tuple[str, str]:
             return ("workers_busy", "It is next in line; every worker is busy.")
         return ("about_to_start", "It is next in line and about to start.")
     many = f"{standing.ahead_cap} or more" if ahead >= standing.ahead_cap else str(ahead)
+    tasks = "1 task" if many == "1" else f"{many} tasks"
     return (
         "in_line",
-        f"It waits in line: {many} task{'s' * (many != '1')} of queue {standing.task.queue!r} before it.",
+        f"It waits in line: {tasks} of queue {standing.task.queue!r} before it.",
     )
 
 
@@ -131,7 +134,8 @@ def _running(task: Task) -> tuple[str, str]:
         return ("cancelling", f"It is running on worker {task.worker_id} and was asked to stop.")
     return (
         "running",
-        f"It is running: attempt {task.attempt} on worker {task.worker_id}, since {task.started_at}.",
+        f"It is running: attempt {task.attempt} on worker {task.worker_id}, "
+        f"since {task.started_at}.",
     )
 
 
@@ -141,7 +145,10 @@ def _given_up(task: Task) -> tuple[str, str]:
         case Reason.NOT_RETRIABLE:
             text = f"It failed in attempt {task.attempt} with an error that is not retriable."
         case Reason.POISON:
-            text = f"Its worker died {task.crash_count} times while running it, so it is no longer started."
+            text = (
+                f"Its worker died {task.crash_count} times while running it, "
+                "so it is no longer started."
+            )
         case Reason.TIMEOUT:
             text = (
                 f"Its last attempt ran out of time and its {task.max_retries} retries are used up."

@@ -6,14 +6,15 @@ store passes.
 
 **Rules that hold for every method**
 
-- Each call is atomic and durable when it returns: on disk, or not done at all. An unknown outcome is
-  retried with the same arguments; that is safe, as said at each method.
+- Each call is atomic and durable when it returns: on disk, or not done at all. An unknown outcome
+  is retried with the same arguments; that is safe, as said at each method.
 - "Now" is the store's clock. Callers send durations.
-- Methods may be called from any thread's event loop, concurrently. A store is opened once per process and
-  must not be carried over a fork.
-- Driver errors never leak: `StoreUnavailable` means "not written, try again", anything else is a bug.
-- Where a task is (its *place*): **waiting** (run_at in the future), **ready**, **blocked** (its lock is
-  taken), **running**, **done**. Every task is in exactly one.
+- Methods may be called from any thread's event loop, concurrently. A store is opened once per
+  process and must not be carried over a fork.
+- Driver errors never leak: `StoreUnavailable` means "not written, try again", anything else is a
+  bug.
+- Where a task is (its *place*): **waiting** (run_at in the future), **ready**, **blocked** (its
+  lock is taken), **running**, **done**. Every task is in exactly one.
 
 **Locks.** Of all tasks with one lock key at most one is ready or running; the rest are blocked. A
 task that becomes eligible (submitted without delay, due, handed back) takes the key if it is free.
@@ -133,7 +134,7 @@ class TaskStore(Protocol):
         ...
 
     async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
-        """Which tasks this worker runs and should stop. Asked about once a second: must be cheap."""
+        """Which tasks this worker runs and should stop. Asked once a second: must be cheap."""
         ...
 
     async def requeue(
@@ -226,7 +227,7 @@ class QueueStore(Protocol):
     """Keeps which queues are paused."""
 
     async def pause(self, queue: str) -> bool:
-        """Stop handing out this queue's tasks; running ones go on. False if it was paused already."""
+        """Stop handing out this queue's tasks; running ones go on. False if already paused."""
         ...
 
     async def resume(self, queue: str) -> bool:
