@@ -77,8 +77,10 @@ def _held_up(standing: Standing) -> list[tuple[str, str]]:
         reasons.append(
             (
                 "queue_paused",
-                f"Queue {task.queue!r} is paused; "
-                f"`holdfast queue resume {task.queue}` lets it go on.",
+                (
+                    f"Queue {task.queue!r} is paused; "
+                    f"`holdfast queue resume {task.queue}` lets it go on."
+                ),
             )
         )
     if task.state is State.BLOCKED:
@@ -132,11 +134,8 @@ def _in_line(standing: Standing) -> tuple[str, str]:
 def _running(task: Task) -> tuple[str, str]:
     if task.cancel_requested:
         return ("cancelling", f"It is running on worker {task.worker_id} and was asked to stop.")
-    return (
-        "running",
-        f"It is running: attempt {task.attempt} on worker {task.worker_id}, "
-        f"since {task.started_at}.",
-    )
+    where = f"attempt {task.attempt} on worker {task.worker_id}"
+    return ("running", f"It is running: {where}, since {task.started_at}.")
 
 
 def _given_up(task: Task) -> tuple[str, str]:
