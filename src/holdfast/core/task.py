@@ -257,8 +257,9 @@ class Attempt:
 class Event:
     """Something that happened to a task beside its attempts.
 
-    Kinds: `submitted`, `cancel_requested`, `cancelled`, `expired`, `requeued`,
-    `late_result_refused`, `log`.
+    Kinds: `submitted`, `cancel_requested`, `cancelled` (while it was not running; an attempt that
+    was stopped tells so itself), `expired`, `requeued`, `late_result_refused`, `log`. The last two
+    name their attempt and worker; a log line is the `detail`.
     """
 
     at: datetime
@@ -278,7 +279,11 @@ class History:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """The whole picture of a task, for people and APIs. All times are aware UTC."""
+    """The whole picture of a task, for people and APIs. All times are aware UTC.
+
+    `started_at`, `worker_id`, `fence` and `progress` are those of the last attempt that set them,
+    and stay when it ends; `error` and `result` are those of the last attempt that ended.
+    """
 
     id: TaskId
     name: str
@@ -319,7 +324,10 @@ class Task:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFilter:
-    """Which tasks; every given field must match. An empty filter matches all."""
+    """Which tasks; every given field must match. An empty filter matches all, an empty collection
+    none. Created at or after `created_after` and before `created_before`; `worker_id` is the worker
+    that runs a task or ran it last; `error_type` is that of the task's present error.
+    """
 
     ids: tuple[TaskId, ...] | None = None
     states: frozenset[State] | None = None
@@ -408,8 +416,9 @@ class QueueStats:
 class Stats:
     """The store in numbers, cheap to get however deep the backlog is.
 
-    `states` counts the tasks kept now; `last_minute` how many ended in each terminal state within
-    the last 60 s; `refused` the stale writes refused since the store was created.
+    `states` counts the tasks kept now, every state a key; `last_minute` how many of those kept
+    ended in each terminal state (every one a key) within the last 60 s; `refused` the stale writes
+    refused since the store was created.
     """
 
     queues: tuple[QueueStats, ...]
@@ -422,8 +431,8 @@ class Stats:
 class Standing:
     """The facts behind "why is my task not running?", read at one instant of the store's clock.
 
-    `ahead` counts the ready tasks of its queue with a smaller rank, up to `ahead_cap`; None when
-    the task is not waiting in line. `lock_holder` is the task that keeps it blocked.
+    `ahead` counts the ready tasks of its queue with a smaller (rank, id), up to `ahead_cap`; None
+    when the task is not ready. `lock_holder` is the task that keeps it blocked.
     """
 
     now: datetime

@@ -14,15 +14,23 @@ store passes.
 - Driver errors never leak: `StoreUnavailable` means "not written, try again", anything else is a
   bug.
 - Where a task is (its *place*): **waiting** (run_at in the future), **ready**, **blocked** (its
-  lock is taken), **running**, **done**. Every task is in exactly one.
+  lock is taken), **running**, **done**. Every task is in exactly one. Ready shows as `queued`
+  whatever the task was before, waiting as `queued` or (after a failed attempt) `retrying`. The
+  passing of time alone moves nothing: what is due or expired moves at the next claim, whoever
+  claims from whatever queue, and readers see it where it is until then.
+- "Oldest first" and "newest first" of tasks mean by id. A `limit` counts what was changed or
+  returned, not what was looked at; 0 changes and returns nothing. Text that is no task id names no
+  task.
+- A duration becomes whole microseconds, rounded to the nearest.
 
 **Locks.** Of all tasks with one lock key at most one is ready or running; the rest are blocked. A
 task that becomes eligible (submitted without delay, due, handed back) takes the key if it is free.
-If the key's ready holder has not started and has a larger rank, they change places: the order is by
-rank, not by arrival. Whenever the holder leaves ready/running for any reason (settled, cancelled,
-expired, handed back), the blocked task with the smallest (rank, id) becomes ready in the same step.
-The key belongs to (task, attempt). Each claim of a locked task gets a `fence` larger than any given
-before in this store. A key that nobody holds or waits for leaves nothing behind.
+If the key's ready holder has not started and has a larger (rank, id), they change places: the
+order is by rank, not by arrival. Whenever the holder leaves ready/running for any reason (settled,
+cancelled, expired, handed back), the blocked task with the smallest (rank, id) becomes ready in
+the same step. A holder holds though its queue is paused or no worker has its capabilities. The key
+belongs to (task, attempt). Each claim of a locked task gets a `fence` larger than any given before
+in this store. A key that nobody holds or waits for leaves nothing behind.
 
 **Order.** `rank` is written when a task first becomes known as eligible at an instant: run_at, or
 now. Retries keep their rank. Requeueing by an operator gives a fresh one. Claims go by (rank, id).
@@ -65,9 +73,13 @@ class TaskStore(Protocol):
         names that one. Likewise an `idempotency_key` seen within the last `idempotency_window`
         seconds, as long as the `fingerprint` is equal; otherwise `IdempotencyConflict` is raised
         and nothing of the batch is written. The idempotency key is looked at first. Both hold
-        inside one batch too, and however many callers race. An id that exists already answers as
-        created (a repeat after an unknown outcome). Work whose `run_at` is past is ready with
-        `run_at` as its eligible instant.
+        inside one batch too, and however many callers race. The window runs from the submit that
+        created the task; repeats do not prolong it, the task's end does not shorten it. An id that
+        exists already answers as created, whatever its keys (a repeat after an unknown outcome).
+        `Added.state` is the state after the whole batch.
+
+        `run_at` wins over `delay`, `expires_at` over `expires_in`. Work whose `run_at` is past is
+        ready with `run_at` as its eligible instant. A new task's history begins with `submitted`.
         """
         ...
 
@@ -76,7 +88,11 @@ class TaskStore(Protocol):
         ...
 
     async def list(self, where: TaskFilter, *, limit: int, after: str | None = None) -> Page:
-        """Matching tasks, newest id first, `limit` at most, after the cursor of the page before."""
+        """Matching tasks, newest id first, `limit` at most, after the cursor of the page before.
+
+        `Page.next` is None as soon as nothing more matches: no empty last page. Tasks added or
+        forgotten between two pages neither repeat nor hide others.
+        """
         ...
 
     async def count(self, where: TaskFilter, *, limit: int) -> int:
@@ -97,13 +113,14 @@ class TaskStore(Protocol):
     ) -> Claimed:
         """Start up to `limit` ready tasks, smallest (rank, id) first, and lease them to the worker.
 
-        First, what is due becomes ready and what has expired is cancelled (`expired`): an expired
-        task is never started. `queues` None means all. Tasks of paused queues, with capabilities
-        the worker lacks, or with a taken lock are passed over without cost to the rest. Two callers
-        never get the same task, however they race. The attempt number grows in the same step, so a
-        crash always shows. A worker that is not registered, or was buried, gets `WorkerGone`.
-        `next_due` looks only at tasks this worker could take; it may be earlier than the truth,
-        never later.
+        First, what is due (`run_at` <= now) becomes ready, and what is not running and has expired
+        (`expires_at` <= now) is cancelled with reason and event `expired`: an expired task is
+        never started, a retry neither. `queues` None means all, an empty collection none. Tasks of
+        paused queues, with capabilities the worker lacks, or with a taken lock are passed over
+        without cost to the rest. Two callers never get the same task, however they race. The
+        attempt number grows in the same step, so a crash always shows. A worker that is not
+        registered, stopped, or was buried, gets `WorkerGone`. `next_due` looks only at tasks this
+        worker could take; it may be earlier than the truth, never later.
         """
         ...
 
@@ -111,30 +128,39 @@ class TaskStore(Protocol):
         """Write how attempts ended, the whole batch in one commit, and say which came too late.
 
         Each is written only if its task is running this attempt for this worker, together with the
-        history and the release of its lock. Repeating a settlement that was saved is silently
-        accepted. One that no longer holds the lease changes nothing but leaves a
-        `late_result_refused` event on its task and is counted. A settlement that would start the
-        task again, on a task with a cancel request, is written as `lifecycle.cancelled_instead` has
-        it. Unknown tasks are refused without an event. A non-terminal settlement makes the task
-        eligible at now + delay, with its old rank.
+        history and the release of its lock. Result, error and reason of the task become those of
+        the settlement. Repeating a settlement that was saved (same attempt, worker and `ended`) is
+        silently accepted, also when the task has moved on since. One that no longer holds the lease
+        changes nothing but leaves a `late_result_refused` event on its task and is counted in
+        `Stats.refused`. A settlement that would start the task again, on a task with a cancel
+        request, is written as `lifecycle.cancelled_instead` has it. Unknown tasks are refused and
+        counted, without an event. A non-terminal settlement makes the task eligible at now + delay,
+        with its old rank: in the future it waits in the state given, otherwise it is ready (or
+        blocked) at once.
         """
         ...
 
     async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
         """Store progress (replaces), cost (adds) and log lines (events) of running attempts, fenced
         alike.
+
+        A stale report is refused and counted but leaves no event: the history tells of lost
+        results, not of lost progress bars. What a report leaves out (None, no lines) stays. Cost
+        adds up over attempts, so a repeat after an unknown outcome may count it twice.
         """
         ...
 
     async def cancel(self, where: TaskFilter, *, limit: int) -> Sequence[Task]:
-        """End what has not started; ask running tasks to stop (`cancel_requested`). Returns the
-        tasks changed, as they are now. Terminal tasks are left alone and not returned, nor are
-        those already asked.
+        """End what is not running (reason and event `cancelled`); ask running tasks to stop (flag
+        and event `cancel_requested`), oldest first. Returns the tasks changed, as they are now.
+        Terminal tasks are left alone and not returned, nor are those already asked.
         """
         ...
 
     async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
-        """Which tasks this worker runs and should stop. Asked once a second: must be cheap."""
+        """Which tasks this worker runs and should stop, oldest first. Asked about once a second:
+        must be cheap.
+        """
         ...
 
     async def requeue(
@@ -149,22 +175,27 @@ class TaskStore(Protocol):
         over.
 
         A terminal task gets a fresh rank (`head_starts` by priority), `charged` and `crash_count`
-        0, cause `operator`, no result, error, reason, progress or cancel request; its last attempt
-        stays in the history and a `requeued` event is added; its expiry is dropped. A retrying one
-        becomes eligible now, nothing else changes. With `pace` (tasks per second) the n-th, oldest
-        first, becomes eligible n / pace seconds from now. A task whose (name, unique_key) is taken
-        by another unfinished task is passed over.
+        0, cause `operator`, no result, error, reason, progress, finish or cancel request; its
+        attempts stay in the history and a `requeued` event is added; its expiry is dropped. A
+        retrying one becomes eligible now, nothing else changes. With `pace` (tasks per second) the
+        n-th, oldest first and counted from 1, becomes eligible n / pace seconds from now. A task
+        whose (name, unique_key) is taken by another unfinished task is passed over, also when this
+        very call requeued the other. Returns the tasks changed, oldest first, as they are now.
         """
         ...
 
     async def discard(self, where: TaskFilter, *, limit: int) -> int:
-        """Forget terminal tasks, history and all. Others are left alone."""
+        """Forget terminal tasks, oldest first, history, idempotency key and all; returns how many.
+        Others are left alone.
+        """
         ...
 
     async def prune(self, *, retention: float, dead_letter_retention: float, limit: int) -> int:
         """Forget terminal tasks that finished longer ago than that (seconds), at most `limit`.
 
-        `dead_letter` has its own time. Used-up idempotency keys and long-gone workers go along.
+        `dead_letter` has its own time. A forgotten task's history and idempotency key go with it
+        (so a `retention` below the idempotency window shortens that window). Used-up idempotency
+        keys, and workers that stopped or died and last beat longer ago than `retention`, go along.
         Returns how many tasks went; less than `limit` means done.
         """
         ...
@@ -176,7 +207,9 @@ class TaskStore(Protocol):
         ...
 
     async def stats(self) -> Stats:
-        """The store in numbers, without walking the backlog."""
+        """The store in numbers, without walking the backlog. A queue is listed if it is paused or
+        has unfinished tasks; whether an idle one is, is the store's choice.
+        """
         ...
 
 
@@ -189,14 +222,17 @@ class WorkerStore(Protocol):
     """
 
     async def register(self, worker: WorkerInfo) -> None:
-        """Add a worker. Its id was never used before."""
+        """Add a worker, alive, with `started_at` and `beat_at` now. Its id was never used before; a
+        repeat (after an unknown outcome) changes nothing.
+        """
         ...
 
     async def beat(
         self, worker_id: WorkerId, *, load: int | None = None, status: WorkerStatus | None = None
     ) -> bool:
-        """Say the worker is alive. False if it is unknown, stopped or buried: it must register
-        anew.
+        """Say the worker is alive: `beats` grows by one, `beat_at` is now, `load` and `status`
+        change if given. False if it is unknown, stopped or buried: nothing changes, it must
+        register anew.
         """
         ...
 
@@ -207,18 +243,22 @@ class WorkerStore(Protocol):
     async def bury(self, worker_id: WorkerId, *, beats: int | None) -> bool:
         """Declare a worker dead if its `beats` are still this number (None: whatever they are).
 
-        True if it is dead now by this call. From then on it can neither claim nor beat. What it
-        settles is still taken as long as nobody else was given the task.
+        True if it is dead now by this call; False if it is unknown, was dead or stopped already, or
+        has beaten since. From then on it can neither claim nor beat. What it settles is still taken
+        as long as nobody else was given the task.
         """
         ...
 
     async def retire(self, worker_id: WorkerId) -> None:
-        """A worker stopped in good order (status `stopped`)."""
+        """A worker stopped in good order (status `stopped`). Unknown and dead ones stay as they
+        are.
+        """
         ...
 
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         """Running tasks whose worker is dead, stopped or unknown, for the rescuer to settle as
-        `WorkerLost`.
+        `WorkerLost`: the claims as they were handed out, but with `cancel_requested` as it is now.
+        Changes nothing; a task stays an orphan until it is settled.
         """
         ...
 
