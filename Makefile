@@ -1,0 +1,56 @@
+# Two commands: `make run` shows Holdfast at work, `make test` proves it.
+# Both make their own environment in .venv first; nothing else is needed but Python 3.11 and make.
+
+.DEFAULT_GOAL := help
+BIN := .venv/bin
+JOBS ?= 2
+
+.PHONY: help run test check format setup bench soak docs build clean
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+run: ## Run the demo: workers, mixed tasks, one kill -9, and the promises counted at the end
+	@scripts/setup run
+	$(BIN)/holdfast demo
+
+test: ## Run every test, the ones that kill processes included
+	@scripts/setup test
+	$(BIN)/python -m pytest -n $(JOBS) --ignore tests/acceptance $(ARGS)
+	$(BIN)/python -m pytest tests/acceptance $(ARGS)
+
+check: ## Format, lint, types and layers, without changing anything
+	@scripts/setup test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: ## Format the code and fix what ruff can fix
+	@scripts/setup test
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+setup: ## Make the environment for development in .venv
+	@scripts/setup test
+
+bench: ## Measure this machine: submit, drain, pick-up, idle, beside raw SQL and a peer
+	@scripts/setup test
+	$(BIN)/python -m bench $(ARGS)
+
+soak: ## Kill workers under load for MINUTES (5 by default) and count what was lost
+	@scripts/setup test
+	$(BIN)/python scripts/soak.py $(or $(MINUTES),5)
+
+docs: ## Rewrite the pages of docs/reference that are generated from the code
+	@scripts/setup test
+	$(BIN)/python scripts/reference.py
+
+build: ## Build the wheel and the source archive into dist/
+	@scripts/setup test
+	$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --wheel-dir dist .
+	@ls dist
+
+clean: ## Remove the environment, the caches and what was built
+	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
