@@ -19,7 +19,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import json
+import html
 import os
 import re
 import shutil
@@ -37,6 +37,9 @@ PYTHON = VENV / "bin" / "python"
 REQUIREMENTS = ROOT / "requirements-test.txt"
 PURPOSES = {"run": ["-e", str(ROOT)], "test": ["-e", str(ROOT), "-r", str(REQUIREMENTS)]}
 INDEX = "https://pypi.org/simple"
+LINK = re.compile(
+    r'href="(?P<url>[^"#]*/pip-(?P<version>[0-9.]+)-py3-none-any\.whl)#sha256=(?P<sha256>[0-9a-f]{64})'
+)
 IMPATIENCE = 20  # seconds before an unreachable package index is given up
 
 
@@ -179,25 +182,33 @@ def works(python: Path) -> bool:
 
 
 def newest_pip() -> tuple[str, str]:
-    """Where the newest wheel of pip is, and its SHA-256, by the index's JSON form (PEP 691)."""
-    index = os.environ.get("PIP_INDEX_URL", INDEX).rstrip("/")
-    page = json.loads(download(f"{index}/pip/", accept="application/vnd.pypi.simple.v1+json"))
-    wheels = [
-        file
-        for file in page["files"]
-        if re.fullmatch(r"pip-[0-9.]+-py3-none-any\.whl", file["filename"])
-        and not file.get("yanked")
+    """Where the newest wheel of pip is, and its SHA-256.
+
+    The HTML form of the index, as mirrors do not all speak JSON.
+    """
+    page = os.environ.get("PIP_INDEX_URL", INDEX).rstrip("/") + "/pip/"
+    links = [
+        (tuple(map(int, found["version"].split("."))), found["url"], found["sha256"])
+        for link in re.findall(r"<a\s[^>]*>", download(page).decode())
+        if (found := LINK.search(html.unescape(link))) and "data-yanked" not in link and fits(link)
     ]
-    newest = max(wheels, key=lambda file: [int(n) for n in re.findall(r"\d+", file["filename"])])
-    return urllib.parse.urljoin(f"{index}/pip/", newest["url"]), newest["hashes"]["sha256"]
+    if not links:
+        raise Unable(f"{page} lists no wheel of pip with a checksum")
+    _, url, sha256 = max(links)
+    return urllib.parse.urljoin(page, url), sha256
 
 
-def download(url: str, accept: str = "*/*") -> bytes:
+def fits(link: str) -> bool:
+    """Whether the index says nothing against this Python; pip has only ever raised its minimum."""
+    least = re.search(r'data-requires-python="[^"]*>=\s*3\.(\d+)', html.unescape(link))
+    return least is None or int(least[1]) <= sys.version_info.minor
+
+
+def download(url: str) -> bytes:
     if not url.startswith(("https://", "http://", "file://")):
         raise Unable(f"{url} is no web address")
-    request = urllib.request.Request(url, headers={"Accept": accept})  # noqa: S310 checked above
     try:
-        with urllib.request.urlopen(request, timeout=IMPATIENCE) as answer:  # noqa: S310 same
+        with urllib.request.urlopen(url, timeout=IMPATIENCE) as answer:  # noqa: S310 see above
             content: bytes = answer.read()
     except (urllib.error.URLError, OSError, ValueError) as error:
         raise Unable(f"cannot get {url}: {error}") from None
