@@ -1,0 +1,57 @@
+"""The files keep the size, the words and the licence of the house."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from .pages import ROOT, name_of
+
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+LONGEST = 500
+"""A file this long has a second subject. There is no list of exceptions yet; keep it that way."""
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=name_of)
+def test_no_source_file_outgrows_its_subject(source: Path) -> None:
+    assert len(source.read_text().splitlines()) <= LONGEST
+
+
+@pytest.mark.parametrize("source", SOURCES, ids=name_of)
+def test_every_module_says_what_it_is_for(source: Path) -> None:
+    text = source.read_text()
+
+    assert not text.strip() or text.startswith('"""')
+
+
+def test_no_file_names_a_place_on_somebodys_machine() -> None:
+    place = re.compile(r"(?<![\w.$}])/(?:home|root|Users|work)/\w+")
+    texts = [
+        path
+        for folder in ("src", "tests", "docs", "examples", "scripts", "bench", ".ci")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {".py", ".md", ".sql", ".toml", ".txt", ""} and path.is_file()
+    ]
+
+    found = [name_of(path) for path in texts if place.search(path.read_text())]
+
+    assert found == [], "write the path relative to the clone, or take it from a setting"
+
+
+def test_the_licence_is_the_whole_apache_licence() -> None:
+    text = (ROOT / "LICENSE").read_text()
+
+    assert "Apache License" in text
+    assert "END OF TERMS AND CONDITIONS" in text
+
+
+def test_the_generated_reference_is_up_to_date() -> None:
+    command = [sys.executable, "scripts/reference.py", "--check"]
+
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr
