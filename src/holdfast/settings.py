@@ -1,0 +1,287 @@
+"""Every knob, one name each: as a keyword, as `HOLDFAST_<NAME>`, and in `[tool.holdfast]`.
+
+A keyword wins over the environment, that over the nearest `pyproject.toml` (upward from the working
+directory), that over the default. A misspelt name or value is refused at once, with what was
+expected, what was found and where: a setting that is silently ignored is worse than none.
+
+This module stays light (no Pydantic): the supervisor of worker processes imports it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Self, TypedDict, Unpack
+
+from holdfast.core.duration import Duration, Size, parse_duration, parse_size
+from holdfast.core.priority import Aging
+from holdfast.core.retry import RetryPolicy
+from holdfast.core.task import Priority
+from holdfast.errors import ConfigError
+
+PREFIX = "HOLDFAST_"
+EVERY_QUEUE = "*"
+
+_RETRIES = {Priority.CRITICAL: 5, Priority.HIGH: 5, Priority.NORMAL: 3, Priority.LOW: 2}
+_TIMEOUTS = {
+    Priority.CRITICAL: 300.0,
+    Priority.HIGH: 300.0,
+    Priority.NORMAL: 600.0,
+    Priority.LOW: 900.0,
+}
+
+
+Names = str | list[str] | tuple[str, ...] | set[str] | frozenset[str]
+"""Several names: a collection, or one text with commas."""
+
+
+class SettingsKeywords(TypedDict, total=False):
+    """The settings as a caller may write them. None means "not given"."""
+
+    url: str | None
+    redis_url: str | None
+    lease: Duration | None
+    heartbeat: Duration | None
+    sweep: Duration | None
+    poll: Duration | None
+    retry_base: Duration | None
+    retry_multiplier: float | None
+    retry_cap: Duration | None
+    aging_low: Duration | None
+    aging_normal: Duration | None
+    max_retries: int | None
+    timeout: Duration | None
+    crash_limit: int | None
+    drain: Duration | None
+    max_payload: Size | None
+    max_result: Size | None
+    retention: Duration | None
+    dead_letter_retention: Duration | None
+    idempotency_window: Duration | None
+    queues: Names | None
+    concurrency: int | None
+    processes: int | None
+    capabilities: Names | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """The settings, read and checked; times in seconds, sizes in bytes.
+
+    `max_retries` and `timeout` None means: by priority (`retries_for`, `timeout_for`).
+    """
+
+    url: str = "sqlite:///holdfast.db"
+    redis_url: str | None = None
+    lease: float = 30.0
+    heartbeat: float = 10.0
+    sweep: float = 5.0
+    poll: float = 1.0
+    retry_base: float = 5.0
+    retry_multiplier: float = 2.0
+    retry_cap: float = 3600.0
+    aging_low: float = 600.0
+    aging_normal: float = 1200.0
+    max_retries: int | None = None
+    timeout: float | None = None
+    crash_limit: int = 3
+    drain: float = 30.0
+    max_payload: int = 1024 * 1024
+    max_result: int = 1024 * 1024
+    retention: float = 7 * 86_400.0
+    dead_letter_retention: float = 30 * 86_400.0
+    idempotency_window: float = 86_400.0
+    queues: tuple[str, ...] = ("default",)
+    concurrency: int = 10
+    processes: int = 1
+    capabilities: frozenset[str] = frozenset()
+
+    @classmethod
+    def load(cls, **overrides: Unpack[SettingsKeywords]) -> Self:
+        """Merge keywords, environment, `pyproject.toml` and defaults.
+
+        Where `lease` is set and `heartbeat` is not, the heartbeat follows it down to a third.
+        """
+        found = _found(overrides)
+        if "lease" in found and "heartbeat" not in found:
+            found["heartbeat"] = min(cls().heartbeat, found["lease"] / 3)
+        settings = cls(**found)
+        if settings.heartbeat >= settings.lease:
+            raise ConfigError(
+                "heartbeat",
+                f"heartbeat: expected less than lease ({settings.lease:g} s), got "
+                f"{settings.heartbeat:g} s. A worker must beat several times per lease, or it is "
+                "taken for lost while it works.",
+            )
+        return settings
+
+    @property
+    def aging(self) -> Aging:
+        return Aging(low=self.aging_low, normal=self.aging_normal)
+
+    @property
+    def retry_policy(self) -> RetryPolicy:
+        """The backoff of tasks that name none."""
+        return RetryPolicy(
+            base=self.retry_base, multiplier=self.retry_multiplier, cap=self.retry_cap
+        )
+
+    @property
+    def served_queues(self) -> tuple[str, ...] | None:
+        """The queues a worker takes from; None for all of them."""
+        return None if EVERY_QUEUE in self.queues else self.queues
+
+    def retries_for(self, priority: Priority) -> int:
+        return _RETRIES[priority] if self.max_retries is None else self.max_retries
+
+    def timeout_for(self, priority: Priority) -> float:
+        return _TIMEOUTS[priority] if self.timeout is None else self.timeout
+
+
+Given = tuple[str, object, str]
+"""A setting's name, the value somebody gave it, and where, for the error message."""
+
+
+def _found(overrides: Mapping[str, object]) -> dict[str, Any]:
+    """Every setting that somebody gave, checked; the strongest source comes last and wins."""
+    given = (
+        *_from_pyproject(Path.cwd()),
+        *_from_environment(os.environ),
+        *((name, value, name) for name, value in overrides.items() if value is not None),
+    )
+    return {name: _read(name, value, label) for name, value, label in given}
+
+
+def _from_pyproject(folder: Path) -> Iterator[Given]:
+    places = (place / "pyproject.toml" for place in (folder, *folder.parents))
+    path = next((place for place in places if place.is_file()), None)
+    if path is not None:
+        for name, value in _table(path).items():
+            yield name, value, f"{name} in [tool.holdfast] of {path}"
+
+
+def _table(path: Path) -> Mapping[str, object]:
+    import tomllib  # noqa: PLC0415 - only where a file is there to be read
+
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("holdfast", {})
+    except (OSError, ValueError) as error:
+        raise ConfigError("pyproject", f"{path} cannot be read: {error}") from None
+    if not isinstance(table, dict):
+        raise ConfigError("pyproject", f"{path}: expected [tool.holdfast] to be a table")
+    return table
+
+
+def _from_environment(environment: Mapping[str, str]) -> Iterator[Given]:
+    for name, value in sorted(environment.items()):
+        if name.startswith(PREFIX):
+            yield name.removeprefix(PREFIX).lower(), value, name
+
+
+def _read(name: str, value: object, label: str) -> object:
+    if name not in _READERS:
+        close = get_close_matches(name, _READERS, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise ConfigError(
+            name, f"{label}: no such setting.{hint} Expected one of: {', '.join(_READERS)}."
+        )
+    try:
+        return _READERS[name](value)
+    except ValueError as error:
+        raise ConfigError(name, f"{label}: {error}") from None
+
+
+def _url(value: object) -> str:
+    if isinstance(value, str) and "://" in value:
+        return value
+    raise ValueError(f"expected a URL such as 'sqlite:///holdfast.db', got {value!r}")
+
+
+def _duration(value: object) -> float:
+    seconds = parse_duration(value)
+    if seconds == 0:
+        raise ValueError(f"expected more than 0 seconds, got {value!r}")
+    return seconds
+
+
+def _size(value: object) -> int:
+    size = parse_size(value)
+    if size == 0:
+        raise ValueError(f"expected more than 0 bytes, got {value!r}")
+    return size
+
+
+def _whole(least: int) -> Callable[[object], int]:
+    def read(value: object) -> int:
+        if isinstance(value, str) and value.strip().isdecimal():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise ValueError(f"expected a whole number, {least} or more, got {value!r}")
+        return value
+
+    return read
+
+
+def _multiplier(value: object) -> float:
+    try:
+        number = float(value) if isinstance(value, (int, float, str)) else math.nan
+    except ValueError:
+        number = math.nan
+    if not 1 <= number <= 1000 or isinstance(value, bool):
+        raise ValueError(f"expected a number from 1 to 1000, got {value!r}")
+    return number
+
+
+def _names(value: object) -> tuple[str, ...]:
+    """Read several names; the order is kept, doubles and blanks around them are dropped."""
+    many = value.split(",") if isinstance(value, str) else value
+    if not isinstance(many, (list, tuple, set, frozenset)):
+        raise ValueError(f"expected names, as a list or a text with commas, got {value!r}")
+    names = [name.strip() if isinstance(name, str) else name for name in many]
+    for name in names:
+        if not isinstance(name, str) or not name or "\x00" in name:
+            raise ValueError(f"expected names that are non-empty text, got {name!r} in {value!r}")
+    return tuple(dict.fromkeys(sorted(names) if isinstance(many, (set, frozenset)) else names))
+
+
+def _queues(value: object) -> tuple[str, ...]:
+    names = _names(value)
+    if not names:
+        raise ValueError(f"expected at least one queue, or '*' for all of them, got {value!r}")
+    return names
+
+
+def _capabilities(value: object) -> frozenset[str]:
+    return frozenset() if value == "" else frozenset(_names(value))
+
+
+_READERS: dict[str, Callable[[object], object]] = {
+    "url": _url,
+    "redis_url": _url,
+    "lease": _duration,
+    "heartbeat": _duration,
+    "sweep": _duration,
+    "poll": _duration,
+    "retry_base": parse_duration,
+    "retry_multiplier": _multiplier,
+    "retry_cap": parse_duration,
+    "aging_low": parse_duration,
+    "aging_normal": parse_duration,
+    "max_retries": _whole(0),
+    "timeout": _duration,
+    "crash_limit": _whole(1),
+    "drain": parse_duration,
+    "max_payload": _size,
+    "max_result": _size,
+    "retention": parse_duration,
+    "dead_letter_retention": parse_duration,
+    "idempotency_window": parse_duration,
+    "queues": _queues,
+    "concurrency": _whole(1),
+    "processes": _whole(1),
+    "capabilities": _capabilities,
+}
