@@ -1,0 +1,487 @@
+"""Keeps tasks in this process's memory (`memory://`): for tests, gone when the process ends.
+
+The shortest correct reading of `ports/store.py`, and the place to start from when writing a store.
+One lock makes each call atomic; what is where is the business of `places.py`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice
+from types import TracebackType
+from typing import Self
+
+from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead
+from holdfast.core.task import (
+    Added,
+    Attempt,
+    Claim,
+    Claimed,
+    Depth,
+    Event,
+    History,
+    NewTask,
+    Page,
+    Priority,
+    QueueStats,
+    Reason,
+    Refusal,
+    Report,
+    Settlement,
+    Standing,
+    State,
+    Stats,
+    Task,
+    TaskFilter,
+    TaskId,
+    WorkerId,
+    WorkerInfo,
+    WorkerStatus,
+)
+from holdfast.errors import WorkerGone
+from holdfast.ports.clock import Clock
+from holdfast.stores.memory.keys import KeyBook
+from holdfast.stores.memory.places import Places
+from holdfast.stores.memory.values import (
+    as_time,
+    claim_of,
+    created,
+    holds_lease,
+    matches,
+    renewed,
+    reported,
+    settled,
+    span_us,
+    started,
+)
+
+_ALIVE = (WorkerStatus.ACTIVE, WorkerStatus.DRAINING)
+_AHEAD_CAP = 1000
+
+
+class _HostClock:
+    def now_us(self) -> int:
+        return time.time_ns() // 1000
+
+
+class MemoryStore:
+    """All of `ports.store.Store`, without durability. Usable from any thread and event loop."""
+
+    url = "memory://"
+    abilities: frozenset[str] = frozenset()
+
+    def __init__(self, *, clock: Clock | None = None) -> None:
+        self._clock = clock or _HostClock()
+        self._lock = threading.Lock()
+        self._places = Places()
+        self._tasks = self._places.tasks
+        self._attempts: dict[TaskId, list[Attempt]] = {}
+        self._events: dict[TaskId, list[Event]] = {}
+        self._keys = KeyBook()
+        self._workers: dict[WorkerId, WorkerInfo] = {}
+        self._paused: set[str] = set()
+        self._fence = 0
+        self._refused = 0
+
+    # Tasks
+
+    async def add(self, tasks: Sequence[NewTask], *, idempotency_window: float) -> Sequence[Added]:
+        with self._lock:
+            now = self._clock.now_us()
+            plan = self._keys.plan(
+                tasks,
+                known=self._tasks,
+                unique=self._places.unique,
+                now=now,
+                until=now + span_us(idempotency_window),
+            )
+            self._keys.seen.update(plan.seen)
+            for new in plan.fresh:
+                self._attempts[new.id], self._events[new.id] = [], []
+                self._note(new.id, "submitted", now)
+                self._places.put(created(new, now), now)
+            return [Added(id_, outcome, self._tasks[id_].state) for id_, outcome in plan.answers]
+
+    async def get(self, task_id: TaskId) -> Task | None:
+        with self._lock:
+            return self._tasks.get(task_id)
+
+    async def list(self, where: TaskFilter, *, limit: int, after: str | None = None) -> Page:
+        with self._lock:
+            newest_first = self._matching(where, newest_first=True)
+            rest = (task for task in newest_first if after is None or task.id < after)
+            found = tuple(islice(rest, limit + 1))
+            more = limit > 0 and len(found) > limit
+            return Page(tasks=found[:limit], next=found[limit - 1].id if more else None)
+
+    async def count(self, where: TaskFilter, *, limit: int) -> int:
+        with self._lock:
+            return sum(1 for _ in islice(self._matching(where), limit))
+
+    async def history(self, task_id: TaskId) -> History | None:
+        with self._lock:
+            if task_id not in self._tasks:
+                return None
+            attempts, events = self._attempts[task_id], self._events[task_id]
+            return History(attempts=tuple(attempts), events=tuple(events))
+
+    async def claim(
+        self,
+        worker_id: WorkerId,
+        *,
+        queues: Collection[str] | None,
+        capabilities: frozenset[str],
+        limit: int,
+    ) -> Claimed:
+        def fits(task_id: TaskId) -> bool:
+            task = self._tasks[task_id]
+            served = queues is None or task.queue in queues
+            return served and task.queue not in self._paused and task.requires <= capabilities
+
+        with self._lock:
+            now = self._clock.now_us()
+            if not self._is_alive(worker_id):
+                raise WorkerGone(worker_id)
+            while expired := self._places.next_expired(now):
+                self._end(expired, Reason.EXPIRED, now)
+            self._places.promote(now)
+            in_line = (task_id for _, task_id in self._places.ready)
+            chosen = list(islice(filter(fits, in_line), limit))
+            claims = [self._start(self._tasks[task_id], worker_id, now) for task_id in chosen]
+            due = (at - now for at, task_id in self._places.waiting if fits(task_id))
+            earliest = next(due, None)
+            return Claimed(claims, None if earliest is None else earliest / 1e6)
+
+    async def save(self, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
+        with self._lock:
+            now = self._clock.now_us()
+            refusals = []
+            for settlement in settlements:
+                task = self._tasks.get(settlement.task_id)
+                if task and holds_lease(task, settlement):
+                    self._settle(task, settlement, now)
+                elif not self._was_saved(settlement):
+                    refusals.append(self._refuse(task, settlement))
+                    if task:
+                        self._note(task.id, "late_result_refused", now, settlement)
+            return refusals
+
+    async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
+        with self._lock:
+            now = self._clock.now_us()
+            refusals = []
+            for report in reports:
+                task = self._tasks.get(report.task_id)
+                if not (task and holds_lease(task, report)):
+                    refusals.append(self._refuse(task, report))
+                    continue
+                self._tasks[task.id] = reported(task, report)
+                for line in report.logs:
+                    self._note(task.id, "log", now, report, detail=line)
+            return refusals
+
+    async def cancel(self, where: TaskFilter, *, limit: int) -> Sequence[Task]:
+        with self._lock:
+            now = self._clock.now_us()
+            stoppable = (
+                task
+                for task in self._matching(where)
+                if task.state not in TERMINAL and not task.cancel_requested
+            )
+            chosen = list(islice(stoppable, limit))
+            for task in chosen:
+                if task.state is State.RUNNING:
+                    self._tasks[task.id] = replace(task, cancel_requested=True)
+                    self._note(task.id, "cancel_requested", now)
+                else:
+                    self._end(self._tasks[task.id], Reason.CANCELLED, now)
+            return [self._tasks[task.id] for task in chosen]
+
+    async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
+        with self._lock:
+            running = (self._tasks[task_id] for task_id in sorted(self._places.running))
+            return [t.id for t in running if t.worker_id == worker_id and t.cancel_requested]
+
+    async def requeue(
+        self,
+        where: TaskFilter,
+        *,
+        limit: int,
+        head_starts: Mapping[str, int],
+        pace: float | None = None,
+    ) -> Sequence[Task]:
+        with self._lock:
+            now = self._clock.now_us()
+            ids: list[TaskId] = []
+            for task in self._matching(where):
+                if len(ids) == limit:
+                    break
+                if task.state not in REQUEUEABLE or self._places.is_unique_key_taken(task):
+                    continue
+                ids.append(task.id)
+                due = now + (span_us(len(ids) / pace) if pace else 0)
+                if task.state is State.RETRYING:
+                    self._places.put(replace(task, run_at=as_time(due)), now)
+                else:
+                    self._places.put(renewed(task, due, head_starts[task.priority]), now)
+                    self._note(task.id, "requeued", now)
+            return [self._tasks[task_id] for task_id in ids]
+
+    async def discard(self, where: TaskFilter, *, limit: int) -> int:
+        with self._lock:
+            ended = (task for task in self._matching(where) if task.state in TERMINAL)
+            return self._forget(list(islice(ended, limit)))
+
+    async def prune(self, *, retention: float, dead_letter_retention: float, limit: int) -> int:
+        with self._lock:
+            now = self._clock.now_us()
+            oldest = dict.fromkeys(TERMINAL, as_time(now - span_us(retention)))
+            oldest[State.DEAD_LETTER] = as_time(now - span_us(dead_letter_retention))
+            self._keys.forget(used_up=now)
+            self._forget_workers(as_time(now - span_us(retention)))
+            too_old = (
+                task
+                for task in self._matching(TaskFilter(states=TERMINAL))
+                if task.finished_at and task.finished_at < oldest[task.state]
+            )
+            return self._forget(list(islice(too_old, limit)))
+
+    async def standing(self, task_id: TaskId) -> Standing | None:
+        with self._lock:
+            task = self._tasks.get(task_id)
+            if task is None:
+                return None
+            blocked_by = task.lock if task.state is State.BLOCKED else None
+            return Standing(
+                now=as_time(self._clock.now_us()),
+                task=task,
+                queue_paused=task.queue in self._paused,
+                ahead=self._places.ahead(task, _AHEAD_CAP),
+                ahead_cap=_AHEAD_CAP,
+                lock_holder=self._places.holders[blocked_by] if blocked_by is not None else None,
+                workers=self._newest_workers(),
+            )
+
+    async def stats(self) -> Stats:
+        with self._lock:
+            now = self._clock.now_us()
+            a_minute_ago = as_time(now - 60_000_000)
+            tasks = self._tasks.values()
+            states = Counter(t.state for t in tasks)
+            recent = Counter(
+                t.state for t in tasks if t.finished_at and t.finished_at > a_minute_ago
+            )
+            queues = {task.queue for task in tasks if task.state not in TERMINAL} | self._paused
+            return Stats(
+                queues=tuple(self._queue_stats(queue, now) for queue in sorted(queues)),
+                states={state: states[state] for state in State},
+                last_minute={state: recent[state] for state in State if state in TERMINAL},
+                refused=self._refused,
+            )
+
+    # Workers
+
+    async def register(self, worker: WorkerInfo) -> None:
+        with self._lock:
+            now = as_time(self._clock.now_us())
+            self._workers.setdefault(worker.id, replace(worker, started_at=now, beat_at=now))
+
+    async def beat(
+        self, worker_id: WorkerId, *, load: int | None = None, status: WorkerStatus | None = None
+    ) -> bool:
+        with self._lock:
+            if not self._is_alive(worker_id):
+                return False
+            worker = self._workers[worker_id]
+            self._workers[worker_id] = replace(
+                worker,
+                beats=worker.beats + 1,
+                beat_at=as_time(self._clock.now_us()),
+                load=worker.load if load is None else load,
+                status=status or worker.status,
+            )
+            return True
+
+    async def workers(self) -> Sequence[WorkerInfo]:
+        with self._lock:
+            return self._newest_workers()
+
+    async def bury(self, worker_id: WorkerId, *, beats: int | None) -> bool:
+        with self._lock:
+            if not self._is_alive(worker_id):
+                return False
+            worker = self._workers[worker_id]
+            if beats is not None and worker.beats != beats:
+                return False
+            self._workers[worker_id] = replace(worker, status=WorkerStatus.DEAD)
+            return True
+
+    async def retire(self, worker_id: WorkerId) -> None:
+        with self._lock:
+            if self._is_alive(worker_id):
+                worker = self._workers[worker_id]
+                self._workers[worker_id] = replace(worker, status=WorkerStatus.STOPPED)
+
+    async def orphans(self, *, limit: int) -> Sequence[Claim]:
+        with self._lock:
+            running = (self._tasks[task_id] for task_id in sorted(self._places.running))
+            lost = (t for t in running if t.worker_id and not self._is_alive(t.worker_id))
+            return [claim_of(task) for task in islice(lost, limit)]
+
+    # Queues
+
+    async def pause(self, queue: str) -> bool:
+        with self._lock:
+            changed = queue not in self._paused
+            self._paused.add(queue)
+            return changed
+
+    async def resume(self, queue: str) -> bool:
+        with self._lock:
+            changed = queue in self._paused
+            self._paused.discard(queue)
+            return changed
+
+    # Schema: there is none to speak of.
+
+    async def schema_version(self) -> int:
+        return 1
+
+    async def migrate(self) -> Sequence[int]:
+        return ()
+
+    async def check(self) -> Sequence[str]:
+        return ()
+
+    async def open(self) -> None:
+        pass
+
+    async def close(self) -> None:
+        pass
+
+    async def __aenter__(self) -> Self:
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    # Steps of the above; the lock is held.
+
+    def _start(self, task: Task, worker_id: WorkerId, now: int) -> Claim:
+        self._fence += task.lock is not None
+        running = started(task, worker_id, None if task.lock is None else self._fence, now)
+        self._places.put(running, now)
+        self._attempts[task.id].append(
+            Attempt(
+                number=running.attempt,
+                cause=running.cause,
+                worker_id=worker_id,
+                started_at=as_time(now),
+            )
+        )
+        return claim_of(running)
+
+    def _settle(self, task: Task, settlement: Settlement, now: int) -> None:
+        if task.cancel_requested:
+            settlement = cancelled_instead(settlement)
+        self._attempts[task.id][-1] = replace(
+            self._attempts[task.id][-1],
+            ended_at=as_time(now),
+            ended=settlement.ended,
+            charged=settlement.charged > task.charged,
+            error=settlement.error,
+        )
+        self._places.put(settled(task, settlement, now), now)
+
+    def _end(self, task: Task, reason: Reason, now: int) -> None:
+        """Cancel a task that is not running."""
+        ended = replace(task, state=State.CANCELLED, reason=reason, finished_at=as_time(now))
+        self._places.put(ended, now)
+        self._note(task.id, reason.value, now)
+
+    def _refuse(self, task: Task | None, late: Settlement | Report) -> Refusal:
+        self._refused += 1
+        holder = task.worker_id if task and task.state is State.RUNNING else None
+        return Refusal(late.task_id, late.attempt, late.worker_id, holder)
+
+    def _note(
+        self,
+        task_id: TaskId,
+        kind: str,
+        now: int,
+        by: Settlement | Report | None = None,
+        detail: str | None = None,
+    ) -> None:
+        attempt, worker_id = (by.attempt, by.worker_id) if by else (None, None)
+        event = Event(
+            at=as_time(now), kind=kind, attempt=attempt, worker_id=worker_id, detail=detail
+        )
+        self._events[task_id].append(event)
+
+    def _forget(self, tasks: Sequence[Task]) -> int:
+        for task in tasks:
+            del self._tasks[task.id], self._attempts[task.id], self._events[task.id]
+        self._keys.forget(tasks={task.id for task in tasks})
+        return len(tasks)
+
+    def _forget_workers(self, oldest: datetime) -> None:
+        self._workers = {
+            worker.id: worker
+            for worker in self._workers.values()
+            if worker.status in _ALIVE or (worker.beat_at and worker.beat_at >= oldest)
+        }
+
+    def _matching(self, where: TaskFilter, *, newest_first: bool = False) -> Iterator[Task]:
+        wanted = self._tasks if where.ids is None else self._tasks.keys() & set(where.ids)
+        for task_id in sorted(wanted, reverse=newest_first):
+            if matches(self._tasks[task_id], where):
+                yield self._tasks[task_id]
+
+    def _was_saved(self, settlement: Settlement) -> bool:
+        return any(
+            attempt.number == settlement.attempt
+            and attempt.worker_id == settlement.worker_id
+            and attempt.ended == settlement.ended
+            for attempt in self._attempts.get(settlement.task_id, ())
+        )
+
+    def _is_alive(self, worker_id: WorkerId) -> bool:
+        worker = self._workers.get(worker_id)
+        return worker is not None and worker.status in _ALIVE
+
+    def _newest_workers(self) -> tuple[WorkerInfo, ...]:
+        return tuple(reversed(self._workers.values()))
+
+    def _queue_stats(self, queue: str, now: int) -> QueueStats:
+        here = [task for task in self._tasks.values() if task.queue == queue]
+        states = Counter(task.state for task in here)
+        ready = [task for task in here if self._places.is_ready(task)]
+        depths = [
+            Depth(
+                priority=priority,
+                ready=len(eligible),
+                oldest_seconds=(as_time(now) - min(eligible)).total_seconds(),
+            )
+            for priority in Priority
+            if (eligible := [task.run_at for task in ready if task.priority is priority])
+        ]
+        return QueueStats(
+            queue=queue,
+            paused=queue in self._paused,
+            ready=len(ready),
+            waiting=states[State.QUEUED] + states[State.RETRYING] - len(ready),
+            blocked=states[State.BLOCKED],
+            running=states[State.RUNNING],
+            depths=tuple(depths),
+        )

@@ -1,0 +1,160 @@
+"""A task's next value, from the one before and what happened. Pure; times in microseconds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from holdfast.core.lifecycle import TERMINAL
+from holdfast.core.task import (
+    Cause,
+    Claim,
+    Cost,
+    NewTask,
+    Report,
+    Settlement,
+    State,
+    Task,
+    TaskFilter,
+    WorkerId,
+)
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def in_us(instant: datetime) -> int:
+    return (instant - _EPOCH) // _MICROSECOND
+
+
+def as_time(microseconds: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def span_us(seconds: float) -> int:
+    return round(seconds * 1_000_000)
+
+
+def created(new: NewTask, now: int) -> Task:
+    run_at = in_us(new.run_at) if new.run_at else now + span_us(new.delay or 0.0)
+    expires = in_us(new.expires_at) if new.expires_at else None
+    if expires is None and new.expires_in is not None:
+        expires = now + span_us(new.expires_in)
+    return Task(
+        id=new.id,
+        name=new.name,
+        queue=new.queue,
+        priority=new.priority,
+        state=State.QUEUED,
+        payload=new.payload,
+        created_at=as_time(now),
+        run_at=as_time(run_at),
+        rank=run_at - new.head_start,
+        attempt=0,
+        charged=0,
+        max_retries=new.max_retries,
+        crash_count=0,
+        cause=Cause.SUBMITTED,
+        timeout=new.timeout,
+        retry=new.retry,
+        expires_at=None if expires is None else as_time(expires),
+        unique_key=new.unique_key,
+        idempotency_key=new.idempotency_key,
+        lock=new.lock,
+        requires=new.requires,
+        tags=new.tags,
+        owner=new.owner,
+        trace=new.trace,
+        parent_id=new.parent_id,
+    )
+
+
+def started(task: Task, worker_id: WorkerId, fence: int | None, now: int) -> Task:
+    return replace(
+        task,
+        state=State.RUNNING,
+        attempt=task.attempt + 1,
+        worker_id=worker_id,
+        started_at=as_time(now),
+        fence=fence,
+    )
+
+
+def settled(task: Task, settlement: Settlement, now: int) -> Task:
+    ended = settlement.state in TERMINAL
+    return replace(
+        task,
+        state=settlement.state,
+        charged=settlement.charged,
+        crash_count=settlement.crash_count,
+        result=settlement.result,
+        error=settlement.error,
+        reason=settlement.reason,
+        cause=settlement.cause or task.cause,
+        run_at=task.run_at if ended else as_time(now + span_us(settlement.delay)),
+        finished_at=as_time(now) if ended else None,
+    )
+
+
+def reported(task: Task, report: Report) -> Task:
+    more = report.cost or Cost()
+    return replace(
+        task,
+        progress=report.progress or task.progress,
+        cost=Cost(
+            units=task.cost.units + more.units,
+            tokens_in=task.cost.tokens_in + more.tokens_in,
+            tokens_out=task.cost.tokens_out + more.tokens_out,
+        ),
+    )
+
+
+def renewed(task: Task, due: int, head_start: int) -> Task:
+    """An ended task as an operator starts it again."""
+    return replace(
+        task,
+        state=State.QUEUED,
+        run_at=as_time(due),
+        rank=due - head_start,
+        charged=0,
+        crash_count=0,
+        cause=Cause.OPERATOR,
+        expires_at=None,
+        finished_at=None,
+        result=None,
+        error=None,
+        reason=None,
+        progress=None,
+        cancel_requested=False,
+    )
+
+
+def claim_of(task: Task) -> Claim:
+    """The running task as its worker holds it: a claim's fields are a task's, but for the id."""
+    return Claim(task.id, *(getattr(task, name) for name in Claim._fields[1:]))
+
+
+def holds_lease(task: Task, by: Settlement | Report) -> bool:
+    fence = (by.attempt, by.worker_id)
+    return task.state is State.RUNNING and (task.attempt, task.worker_id) == fence
+
+
+def matches(task: Task, where: TaskFilter) -> bool:
+    equal = (
+        (where.name, task.name),
+        (where.queue, task.queue),
+        (where.priority, task.priority),
+        (where.owner, task.owner),
+        (where.worker_id, task.worker_id),
+        (where.lock, task.lock),
+        (where.unique_key, task.unique_key),
+        (where.parent_id, task.parent_id),
+        (where.error_type, task.error.type if task.error else None),
+    )
+    return (
+        all(wanted is None or wanted == found for wanted, found in equal)
+        and (where.states is None or task.state in where.states)
+        and (where.tag is None or where.tag in task.tags)
+        and (where.created_after is None or where.created_after <= task.created_at)
+        and (where.created_before is None or task.created_at < where.created_before)
+    )
