@@ -1,10 +1,13 @@
 """One attempt in a worker's hands: what it is, how long it may take, why it should stop.
 
-The engine makes a `Run` for every claim, a runner (loop, threads, processes) brings it to an `Outcome`.
+The worker makes a `Run` for every claim, a runner (loop, threads, processes) brings it to an
+`Outcome`. A run that was told to stop ends as that stop says, whatever its body still returns:
+a body that catches the interruption and returns early has not done its work.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Protocol
@@ -20,16 +23,21 @@ class StopReason(StrEnum):
     CANCELLED = "cancelled"
     DRAINED = "drained"
     LOST = "lost"
+    TIMED_OUT = "timed_out"
 
 
 class Run:
-    """One attempt. It is also the sink of the handler's context. Loop-thread only, but for the sink.
+    """One attempt, and the sink of its handler's context. Loop-thread only, but for the sink.
 
-    `deadline` is in the loop's monotonic time and may move (`extend`). A runner looks at it again when
-    it passes, and registers `on_stop` to hear `stop()` at once.
+    `deadline` is in monotonic time and may move (`extend`). A runner looks at it again when it
+    passes, and registers `on_stop` to hear `stop()` at once, `on_extend` to hear of a new deadline
+    (from whatever thread the handler runs in). Once `ended` is set nobody listens to it any more.
     """
 
-    __slots__ = ("_reports", "claim", "deadline", "definition", "on_stop", "stop_reason")
+    __slots__ = (
+        "_reports", "claim", "deadline", "definition", "ended", "on_extend", "on_stop", "started",
+        "stop_reason",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -37,12 +45,16 @@ class Run:
         definition: Definition[..., Any, Any],
         deadline: float | None,
         reports: Callable[[Report], None],
+        started: float = 0.0,
     ) -> None:
         self.claim = claim
         self.definition = definition
         self.deadline = deadline
+        self.started = started
         self.stop_reason: StopReason | None = None
         self.on_stop: Callable[[StopReason], None] | None = None
+        self.on_extend: Callable[[Run], None] | None = None
+        self.ended = False
         self._reports = reports
 
     def stop(self, reason: StopReason) -> None:
@@ -55,11 +67,19 @@ class Run:
     def report(
         self, *, progress: Progress | None = None, cost: Cost | None = None, log: str | None = None
     ) -> None:
+        if self.ended:
+            return
         claim = self.claim
         logs = () if log is None else (log,)
-        self._reports(
-            Report(claim.task_id, claim.attempt, claim.worker_id, progress, cost, logs)
-        )
+        self._reports(Report(claim.task_id, claim.attempt, claim.worker_id, progress, cost, logs))
+
+    def extend(self, seconds: float) -> None:
+        """Move the deadline to `seconds` from now. A run without a timeout needs none."""
+        if self.deadline is None:
+            return
+        self.deadline = time.monotonic() + seconds
+        if self.on_extend is not None:
+            self.on_extend(self)
 
     def stop_requested(self) -> bool:
         return self.stop_reason is not None

@@ -1,0 +1,121 @@
+"""From what happened in a handler to an `Outcome`: the words that end up in the task's history.
+
+Errors are kept as text that every store can hold: no NUL, no lone surrogate, bounded in length.
+A traceback begins at the first frame that is not ours, for the reader is looking for their own code.
+"""
+
+from __future__ import annotations
+
+import traceback
+from types import TracebackType
+from typing import Any, assert_never
+
+from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded, TimedOut
+from holdfast.core.task import Claim, TaskError
+from holdfast.definitions.definition import Definition
+from holdfast.errors import AttemptTimeout, PayloadRefused, Retry, Snooze, UnknownTask
+from holdfast.worker.run import Run, StopReason
+
+MESSAGE_LIMIT = 4 * 1024
+TRACEBACK_LIMIT = 16 * 1024
+
+
+def accept(definition: Definition[..., Any, Any], value: object) -> Outcome:
+    """The handler returned: keep its result, or say why it cannot be kept."""
+    try:
+        return Succeeded(definition.dump_result(value))
+    except Exception as error:  # noqa: BLE001 - a result's own __str__ or serializer may raise anything
+        return Failed(_unstorable(error))
+
+
+def judge(definition: Definition[..., Any, Any], error: BaseException) -> Outcome:
+    """The handler raised, or its arguments did not fit."""
+    match error:
+        case Retry():
+            return Failed(describe(error), retry_after=error.after)
+        case Snooze():
+            return Released(delay=max(0.0, error.after))
+        case _:
+            return Failed(describe(error, retriable=definition.is_retriable(error)))
+
+
+def stopped(run: Run, error: BaseException | None = None) -> Outcome:
+    """The run was told to stop; `error` shows where its body was, if it came out at all."""
+    assert run.stop_reason is not None
+    match run.stop_reason:
+        case StopReason.TIMED_OUT:
+            return TimedOut(_out_of_time(run.claim, error))
+        case StopReason.CANCELLED:
+            return Stopped()
+        case StopReason.DRAINED | StopReason.LOST:
+            return Released()
+        case _:
+            assert_never(run.stop_reason)
+
+
+def unknown(name: str, suggestion: str | None) -> Outcome:
+    """No definition of that name in this worker. Waiting would not bring one: give up at once."""
+    return Failed(describe(UnknownTask(name, suggestion=suggestion), retriable=False))
+
+
+def describe(error: BaseException, *, retriable: bool = True) -> TaskError:
+    """An exception as text."""
+    return TaskError(
+        type=type(error).__qualname__,
+        message=storable(_message(error), MESSAGE_LIMIT),
+        traceback=_traceback(error),
+        retriable=retriable,
+    )
+
+
+def storable(text: str, limit: int) -> str:
+    """Make text that every store can hold, cutting out the middle of what is too long."""
+    text = text.replace("\x00", "\\0").encode("utf-8", "backslashreplace").decode("utf-8")
+    if len(text) <= limit:
+        return text
+    head = limit // 4
+    return f"{text[:head]}\n[… {len(text) - limit} characters left out …]\n{text[head - limit :]}"
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - somebody else's __str__
+        return "(its text could not be made: __str__ raised)"
+
+
+def _traceback(error: BaseException) -> str | None:
+    start = _first_foreign_frame(error.__traceback__)
+    if start is None:
+        return None
+    try:
+        lines = traceback.format_exception(type(error), error, start)
+    except Exception:  # noqa: BLE001 - formatting calls __str__ and __repr__ of user objects
+        lines = traceback.format_tb(start)
+    return storable("".join(lines), TRACEBACK_LIMIT)
+
+
+def _first_foreign_frame(trace: TracebackType | None) -> TracebackType | None:
+    while trace is not None:
+        if not str(trace.tb_frame.f_globals.get("__name__", "")).startswith("holdfast."):
+            return trace
+        trace = trace.tb_next
+    return None
+
+
+def _unstorable(error: Exception) -> TaskError:
+    reason = storable(_message(error), MESSAGE_LIMIT)
+    return TaskError(
+        type=type(error).__qualname__ if isinstance(error, PayloadRefused) else "PayloadRefused",
+        message=f"the handler returned, but its result cannot be stored: {reason}",
+        retriable=False,
+    )
+
+
+def _out_of_time(claim: Claim, error: BaseException | None) -> TaskError:
+    limit = "its timeout" if claim.timeout is None else f"its timeout of {claim.timeout:g} s"
+    return TaskError(
+        type=AttemptTimeout.__qualname__,
+        message=f"the attempt ran longer than {limit} and was stopped",
+        traceback=None if error is None else _traceback(error),
+    )
