@@ -1,0 +1,1 @@
+"""The command `holdfast`: parse, call the client, print. Rules live elsewhere."""

@@ -1,0 +1,133 @@
+"""What all commands share: their common options, a client to work with, and how they end.
+
+A command is a function whose first parameter is a `Session`; `with_client` and `with_session` take
+that parameter away and put `--url` and `--json` in its place, so no command spells them out.
+
+Exit codes: 0 done; 1 what was asked for failed (not found, refused, something is wrong);
+2 wrong usage or configuration.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
+
+import typer
+
+from holdfast.cli import filters
+from holdfast.cli.screen import Answer, show
+
+if TYPE_CHECKING:
+    from holdfast.app import Holdfast
+    from holdfast.client import Client
+
+P = ParamSpec("P")
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
+Url = Annotated[
+    str | None,
+    typer.Option(
+        "--url",
+        metavar="URL",
+        help="The store. [default: HOLDFAST_URL, or `url` in pyproject.toml, "
+        "or sqlite:///holdfast.db]",
+        show_default=False,
+    ),
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+class Refused(Exception):
+    """An expected end of a command: a stable `code`, one clear sentence, and the exit code."""
+
+    def __init__(self, code: str, message: str, *, exit_code: int = 1) -> None:
+        super().__init__(message)
+        self.code = code
+        self.exit_code = exit_code
+
+
+class WrongUsage(Refused):
+    """The command was called in a way that cannot mean anything."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(code, message, exit_code=2)
+
+
+@dataclass(slots=True)
+class Session:
+    """What a command works with. `app` is open while the command runs."""
+
+    url: str | None
+    as_json: bool
+    opened: Holdfast | None = None
+
+    @property
+    def app(self) -> Holdfast:
+        assert self.opened is not None, "only commands made by `with_client` have an app"
+        return self.opened
+
+    @property
+    def client(self) -> Client:
+        return self.app.client
+
+
+def with_session(body: Callable[Concatenate[Session, P], Answer | None]) -> Callable[..., None]:
+    """Make a command of a function that needs no store, or opens its own."""
+
+    def call(session: Session, *args: Any, **kwargs: Any) -> None:
+        finish(body(session, *args, **kwargs), session)
+
+    return _command(body, call)
+
+
+def with_client(
+    body: Callable[Concatenate[Session, P], Awaitable[Answer | None]],
+) -> Callable[..., None]:
+    """Make a command of a coroutine that works on the chosen store."""
+
+    async def work(session: Session, *args: Any, **kwargs: Any) -> Answer | None:
+        from holdfast.app import Holdfast  # noqa: PLC0415
+
+        given = {} if session.url is None else {"url": session.url}
+        async with Holdfast(**given) as session.opened:
+            return await body(session, *args, **kwargs)
+
+    def call(session: Session, *args: Any, **kwargs: Any) -> None:
+        finish(asyncio.run(work(session, *args, **kwargs)), session)
+
+    return _command(body, call)
+
+
+def finish(answer: Answer | None, session: Session) -> None:
+    """Print the answer and leave with its exit code."""
+    if answer is None:
+        return
+    show(answer, as_json=session.as_json)
+    if not answer.ok:
+        raise typer.Exit(1)
+
+
+def _command(body: Callable[..., Any], call: Callable[..., None]) -> Callable[..., None]:
+    """Give `call` the body's options but for the session, and the common ones."""
+    own = list(inspect.signature(body, eval_str=True).parameters.values())[1:]
+    chooses = [p for p in own if p.annotation in {filters.Where, filters.DeadWhere}]
+
+    @functools.wraps(body)
+    def command(*, url: str | None = None, as_json: bool = False, **given: Any) -> None:
+        where = {p.name: filters.collect(given) for p in chooses}
+        call(Session(url, as_json), **given, **where)
+
+    options = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own if p not in chooses]
+    for parameter in chooses:
+        options += filters.parameters(states=parameter.annotation == filters.Where)
+    options += [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, kind, default in (("url", Url, None), ("as_json", AsJson, False))
+    ]
+    command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # read by Typer
+    command.__annotations__ = {option.name: option.annotation for option in options}
+    return command

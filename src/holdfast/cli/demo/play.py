@@ -1,0 +1,220 @@
+"""The plot: start workers, submit a storm, kill one worker half way, wait for the end, count.
+
+Nothing here is staged beyond that: the workers are `holdfast worker` processes, the kill is a real
+SIGKILL to a worker that holds tasks at that moment, and `proof` does the counting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from holdfast.cli.command import Refused
+from holdfast.cli.demo import journal
+from holdfast.cli.demo.mix import Planned, plan
+from holdfast.cli.demo.proof import Proof, Record, prove
+from holdfast.cli.demo.show import Scene, Show
+from holdfast.cli.demo.stage import LEASE, Stage
+from holdfast.cli.words import duration, plural
+from holdfast.core.lifecycle import TERMINAL
+from holdfast.core.task import State, WorkerInfo, WorkerStatus
+
+if TYPE_CHECKING:
+    from holdfast.client import Client
+
+GROUPS, CONCURRENCY = 2, 8
+TICK = 0.15
+PATIENCE = 90.0
+"""Seconds without any task ending after which the demo gives up: then a promise was broken."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """How the demo went."""
+
+    proof: Proof
+    seconds: float
+    killed_pid: int
+    held_by_killed: int
+    found_lost_after: float | None
+    exit_codes: tuple[int, ...]
+
+    @property
+    def tasks_per_second(self) -> float:
+        return self.proof.submitted / self.seconds
+
+    @property
+    def held(self) -> bool:
+        return self.proof.held and not any(self.exit_codes)
+
+
+@dataclass(slots=True)
+class Play:
+    """One run of the demo. `expected` holds every acknowledged task and how it must end."""
+
+    client: Client
+    stage: Stage
+    show: Show
+    planned: Sequence[Planned]
+    expected: dict[str, State] = field(default_factory=dict)
+    began: float = field(default_factory=time.monotonic)
+    killed: WorkerInfo | None = None
+    kill_done: asyncio.Event = field(default_factory=asyncio.Event)
+    killed_at: float = 0.0
+    held_by_killed: int = 0
+    found_lost_after: float | None = None
+
+    async def run(self) -> Outcome:
+        await self._raise_curtain()
+        submitting = asyncio.create_task(self._submit())
+        try:
+            await self._watch(submitting)
+        finally:
+            submitting.cancel()
+        seconds = self._elapsed()
+        self.show.say("every task has ended; asking the workers to leave (SIGTERM)")
+        exit_codes = await asyncio.to_thread(self.stage.stop_workers)
+        assert self.killed is not None
+        return Outcome(
+            proof=await self._prove(),
+            seconds=seconds,
+            killed_pid=self.killed.pid,
+            held_by_killed=self.held_by_killed,
+            found_lost_after=self.found_lost_after,
+            exit_codes=tuple(exit_codes),
+        )
+
+    async def _raise_curtain(self) -> None:
+        """Wait until every worker has registered: the clock of the demo starts with real work."""
+        self.show.say(f"starting {GROUPS} workers, {CONCURRENCY} tasks at a time each")
+        await asyncio.to_thread(self.stage.start_workers, GROUPS, CONCURRENCY)
+        deadline = time.monotonic() + 30.0
+        while len(workers := await self._live_workers()) < GROUPS:
+            if time.monotonic() > deadline or any(g.poll() is not None for g in self.stage.groups):
+                raise Refused(
+                    "no_workers", f"the workers did not start:\n{self.stage.last_words()}"
+                )
+            await asyncio.sleep(TICK / 3)
+        pids = " and ".join(str(worker.pid) for worker in workers)
+        self.show.say(f"workers are ready: pids {pids}")
+        self.began = time.monotonic()
+
+    async def _submit(self) -> None:
+        """Submit in small waves; the last quarter waits for the kill, which so hits a busy house."""
+        self.show.say(f"submitting {plural(len(self.planned), 'task')}")
+        wave = max(5, len(self.planned) // 80)
+        for start in range(0, len(self.planned), wave):
+            if start >= len(self.planned) * 3 // 4:
+                await self.kill_done.wait()
+            part = self.planned[start : start + wave]
+            handles = await asyncio.gather(*(planned.submit() for planned in part))
+            # From here on these are acknowledged: losing one would be a broken promise.
+            for planned, handle in zip(part, handles, strict=True):
+                self.expected[handle.id] = planned.kind.ends
+            await asyncio.sleep(0.1)
+
+    async def _watch(self, submitting: asyncio.Task[None]) -> None:
+        finished, changed_at = 0, time.monotonic()
+        while True:
+            scene = await self._look()
+            self.show.update(scene)
+            if scene.finished != finished:
+                finished, changed_at = scene.finished, time.monotonic()
+            if self.killed is None and finished * 2 >= len(self.planned):
+                await self._kill(scene.workers)
+            self._notice_burial(scene.workers)
+            if submitting.done():
+                submitting.result()
+                if finished >= len(self.expected):
+                    return
+            if time.monotonic() - changed_at > PATIENCE:
+                self.show.say(f"nothing has ended for {duration(PATIENCE)}: giving up")
+                return
+            await asyncio.sleep(TICK)
+
+    async def _look(self) -> Scene:
+        stats = await self.client.stats()
+        lines = await asyncio.to_thread(journal.read, self.stage.journal)
+        ended = Counter(
+            name
+            for name, _ in {
+                (line.name, line.task_id) for line in lines if line.event == journal.DONE
+            }
+        )
+        ended["broken"] = stats.states[State.DEAD_LETTER]
+        totals = Counter(planned.kind.name for planned in self.planned)
+        return Scene(
+            seconds=self._elapsed(),
+            total=len(self.planned),
+            finished=sum(stats.states[state] for state in TERMINAL),
+            states={state.value: count for state, count in stats.states.items()},
+            kinds={name: (ended[name], total) for name, total in totals.items()},
+            workers=await self.client.workers(),
+        )
+
+    async def _kill(self, workers: Sequence[WorkerInfo]) -> None:
+        """SIGKILL a worker that holds tasks right now; if none does, try again at the next tick."""
+        for worker in workers:
+            if worker.status is not WorkerStatus.ACTIVE:
+                continue
+            held = await self.client.list(state=State.RUNNING, worker_id=worker.id, limit=100)
+            if held.tasks:
+                os.kill(worker.pid, signal.SIGKILL)
+                journal.note(journal.KILLED, name="worker", pid=worker.pid)
+                self.killed, self.killed_at = worker, time.monotonic()
+                self.held_by_killed = len(held.tasks)
+                self.kill_done.set()
+                self.show.say(
+                    f"killed the worker with pid {worker.pid} (SIGKILL) while it held "
+                    f"{plural(self.held_by_killed, 'task')}; "
+                    f"after {duration(LEASE)} of silence it counts as lost"
+                )
+                return
+
+    def _notice_burial(self, workers: Sequence[WorkerInfo]) -> None:
+        if self.killed is None or self.found_lost_after is not None:
+            return
+        if any(w.id == self.killed.id and w.status is WorkerStatus.DEAD for w in workers):
+            self.found_lost_after = time.monotonic() - self.killed_at
+            self.show.say(
+                f"pid {self.killed.pid} was found lost after {duration(self.found_lost_after)}; "
+                "its tasks are started again by the others"
+            )
+
+    async def _live_workers(self) -> list[WorkerInfo]:
+        return [w for w in await self.client.workers() if w.status is WorkerStatus.ACTIVE]
+
+    async def _prove(self) -> Proof:
+        records = {
+            task_id: Record(
+                expected=expected,
+                task=await self.client.get(task_id),
+                history=await self.client.history(task_id),
+            )
+            for task_id, expected in self.expected.items()
+        }
+        return prove(records, journal.read(self.stage.journal))
+
+    def _elapsed(self) -> float:
+        return time.monotonic() - self.began
+
+
+async def play(stage: Stage, show: Show, *, tasks: int, seed: int) -> Outcome:
+    """Run the demo on a prepared stage."""
+    # Imported late: the app reads the demo's settings from the environment when it is made.
+    from holdfast.cli.demo_tasks import app  # noqa: PLC0415
+
+    async with app:
+        if any((await app.client.stats()).states.values()):
+            raise Refused(
+                "store_not_empty",
+                f"the store at {stage.url} already holds tasks. The demo counts every task it "
+                "finds, so give it an empty store, or leave out --url for a fresh one.",
+            )
+        return await Play(app.client, stage, show, plan(tasks, seed)).run()

@@ -1,0 +1,150 @@
+"""Options that choose tasks, the same for every command that takes them.
+
+A command declares one parameter `where: Where` (or `DeadWhere`, where the state is given), and
+`command` puts these options in its place.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any
+
+import typer
+
+from holdfast.cli.words import did_you_mean
+from holdfast.core.duration import parse_duration
+from holdfast.core.ids import is_task_id
+from holdfast.core.lifecycle import OTHER_WORDS
+from holdfast.core.priority import parse_priority
+from holdfast.core.task import Priority, State, TaskFilter, TaskId
+from holdfast.errors import InvalidOption
+
+Where = Annotated[TaskFilter, "by any of the options"]
+DeadWhere = Annotated[TaskFilter, "by any of the options but the state"]
+PANEL = "Which tasks"
+
+
+def _option(*names: str, says: str, metavar: str = "TEXT") -> Any:
+    return typer.Option(*names, help=says, metavar=metavar, rich_help_panel=PANEL)
+
+
+_OPTIONS: Mapping[str, Any] = {
+    "state": Annotated[
+        list[str] | None, _option("--state", "-s", says="In this state; repeat for several.")
+    ],
+    "name": Annotated[str | None, _option("--name", "-n", says="With this task name.")],
+    "queue": Annotated[str | None, _option("--queue", "-q", says="Of this queue.")],
+    "tag": Annotated[str | None, _option("--tag", "-t", says="With this tag.")],
+    "priority": Annotated[
+        str | None,
+        _option("--priority", says="Of this priority.", metavar="critical|high|normal|low"),
+    ],
+    "owner": Annotated[str | None, _option("--owner", says="Of this owner.")],
+    "lock": Annotated[str | None, _option("--lock", says="With this lock key.")],
+    "error": Annotated[
+        str | None, _option("--error", says="Whose error is of this type.", metavar="TYPE")
+    ],
+    "older": Annotated[
+        str | None,
+        _option("--older", says="Submitted longer ago than this.", metavar="DURATION"),
+    ],
+    "newer": Annotated[
+        str | None,
+        _option("--newer", says="Submitted less long ago than this.", metavar="DURATION"),
+    ],
+}
+
+
+def parameters(*, states: bool) -> list[inspect.Parameter]:
+    """The options as parameters; without `--state` where a command means one state anyway."""
+    return [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
+        for name, kind in _OPTIONS.items()
+        if states or name != "state"
+    ]
+
+
+def collect(given: dict[str, Any]) -> TaskFilter:
+    """Take the filter options out of `given` and read them."""
+    state, priority = given.pop("state", None), given.pop("priority")
+    return TaskFilter(
+        states=frozenset(map(read_state, state)) if state else None,
+        priority=read_priority(priority) if priority else None,
+        name=given.pop("name"),
+        queue=given.pop("queue"),
+        tag=given.pop("tag"),
+        owner=given.pop("owner"),
+        lock=given.pop("lock"),
+        error_type=given.pop("error"),
+        created_before=_since("older", given.pop("older")),
+        created_after=_since("newer", given.pop("newer")),
+    )
+
+
+def read_state(word: str) -> State:
+    """A state, also in other products' words."""
+    lowered = word.strip().lower().replace("-", "_")
+    known = {state.value: state for state in State} | OTHER_WORDS
+    if lowered not in known:
+        hint = did_you_mean(lowered, known)
+        raise InvalidOption("state", f"expected one of {', '.join(State)}, got {word!r}.{hint}")
+    return known[lowered]
+
+
+def read_priority(word: str) -> Priority:
+    priority = parse_priority(word)
+    if priority is None:
+        hint = did_you_mean(word, Priority)
+        raise InvalidOption(
+            "priority", f"expected one of {', '.join(Priority)}, got {word!r}.{hint}"
+        )
+    return priority
+
+
+def read_duration(option: str, text: str) -> float:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise InvalidOption(option, str(error)) from None
+
+
+def read_pace(text: str) -> float:
+    """Tasks per second, written `10/s`, `600/m`, `100/h` or just `10`."""
+    number, _, unit = text.partition("/")
+    per = {"": 1.0, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}.get(unit.strip())
+    try:
+        pace = float(number) / per if per else 0.0
+    except ValueError:
+        pace = 0.0
+    if not 0 < pace < float("inf"):
+        raise InvalidOption("pace", f"expected a rate such as 10/s, 600/m or 100/h, got {text!r}")
+    return pace
+
+
+def read_ids(texts: Sequence[str]) -> tuple[TaskId, ...]:
+    return tuple(read_id(text) for text in texts)
+
+
+def read_id(text: str) -> TaskId:
+    """A task id in any case, without blanks around it."""
+    cleaned = text.strip().lower()
+    if not is_task_id(cleaned):
+        raise InvalidOption(
+            "id",
+            f"{text!r} is no task id. Expected 36 characters such as "
+            "0197f3c2-8a51-7cc0-9d4e-1b2c3d4e5f60; `holdfast task list` shows them.",
+        )
+    return TaskId(cleaned)
+
+
+def is_empty(where: TaskFilter) -> bool:
+    """Whether it would match everything."""
+    return where == TaskFilter()
+
+
+def _since(option: str, text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    return datetime.now(UTC) - timedelta(seconds=read_duration(option, text))

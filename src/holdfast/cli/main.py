@@ -1,0 +1,117 @@
+"""The entry point: puts the commands together, and turns expected errors into one sentence.
+
+Importing this stays cheap: commands import what they need when they run, because `holdfast worker`
+must be up quickly and leave little behind.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import typer
+
+from holdfast.cli import bench, dead, doctor, overview, queues, submit, tasks, worker
+from holdfast.cli.command import AsJson, Refused
+from holdfast.cli.demo import command as demo
+from holdfast.cli.screen import Answer, print_error, show
+from holdfast.errors import ConfigError, HoldfastError, InvalidOption
+
+UsageError: type[Exception] = typer.BadParameter.__bases__[0]
+"""Typer shows only this child of it; its parent is any wrong usage of the command line."""
+
+EXAMPLES = """\
+[bold]Examples[/bold]
+
+  holdfast demo                                        see it work, and survive a kill -9
+  holdfast worker shop:app -q mail -c 16               run tasks
+  holdfast submit shop:app send_mail '{"to": "ann"}'   submit one
+  holdfast task list --state retrying                  look around
+  holdfast task why 0197f3c2-…                         ask why it is not running
+  holdfast dead replay --name send_mail --pace 10/s    try again, gently
+"""
+
+app = typer.Typer(
+    name="holdfast",
+    help="A task queue that holds on to every task, and is fast.",
+    epilog=EXAMPLES.replace("\n", "\n\n"),
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+for panel, commands in {
+    "Run": (("worker", worker.worker), ("submit", submit.submit), ("demo", demo.demo)),
+    "Look": (("workers", overview.workers), ("stats", overview.stats)),
+    "Keep": (("migrate", doctor.migrate), ("doctor", doctor.doctor), ("bench", bench.bench)),
+}.items():
+    for name, command in commands:
+        app.command(name, rich_help_panel=panel)(command)
+app.add_typer(tasks.app, name="task", rich_help_panel="Look")
+app.add_typer(dead.app, name="dead", rich_help_panel="Look")
+app.add_typer(queues.app, name="queue", rich_help_panel="Look")
+
+
+@app.command(rich_help_panel="Keep")
+def version(as_json: AsJson = False) -> None:
+    """Print the version."""
+    from importlib.metadata import version as of  # noqa: PLC0415
+
+    number = of("holdfast")
+    show(Answer({"version": number}, lambda screen: screen.line(number)), as_json=as_json)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    as_json = "--json" in arguments
+    try:
+        code = app(args=arguments, prog_name="holdfast", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Somebody read enough (`| head`); Python must not complain again when it closes stdout.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except (typer.Abort, KeyboardInterrupt):
+        print_error("aborted", "stopped; nothing more was done.", as_json=as_json)
+        return 130
+    except (HoldfastError, Refused, UsageError) as error:
+        return _report(error, as_json=as_json)
+    return code if isinstance(code, int) else 0
+
+
+def _report(error: Any, *, as_json: bool) -> int:
+    if isinstance(error, Refused):
+        print_error(error.code, str(error), as_json=as_json)
+        return error.exit_code
+    if isinstance(error, HoldfastError):
+        problems = [{"place": p, "problem": t} for p, t in getattr(error, "problems", ())]
+        details = {"problems": problems} if problems else None
+        print_error(_code(error), str(error), as_json=as_json, details=details)
+        return 2 if isinstance(error, (ConfigError, InvalidOption)) else 1
+    message = error.format_message()
+    if not message:  # `holdfast task` alone: Typer has shown the help already
+        return 2
+    if not as_json and error.ctx is not None:
+        message += f"\nSee `{error.ctx.command_path} --help`."
+    print_error("usage", message, as_json=as_json)
+    return 2
+
+
+def _code(error: HoldfastError) -> str:
+    """The class name as a stable code: `TaskNotFound` is `task_not_found`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", type(error).__name__).lower()
+
+
+def run() -> NoReturn:
+    """What the installed script `holdfast` calls."""
+    sys.exit(main())
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,139 @@
+"""Where a command's answer goes: one JSON document, or text for people.
+
+On a terminal tables are drawn by Rich; anywhere else they are plain aligned columns that `grep` and
+`awk` can read. Rich is imported only when it draws.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TextIO
+
+from holdfast.core.task import Json, State
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+STYLES: dict[str, str] = {
+    State.QUEUED: "cyan",
+    State.RUNNING: "bold blue",
+    State.RETRYING: "yellow",
+    State.BLOCKED: "yellow",
+    State.COMPLETED: "green",
+    State.FAILED: "red",
+    State.CANCELLED: "dim",
+    State.DEAD_LETTER: "bold red",
+    "active": "green",
+    "draining": "yellow",
+    "dead": "red",
+    "stopped": "dim",
+    "ok": "green",
+    "warning": "yellow",
+    "problem": "bold red",
+}
+"""Colours by word; a word means the same thing wherever it stands."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command found: the same facts for machines and for people.
+
+    `ok` False means that the thing asked for failed, and the exit code is 1.
+    """
+
+    data: Json
+    human: Callable[[Screen], None]
+    ok: bool = True
+
+
+class Screen:
+    """Prints text and tables on standard output, coloured if somebody is looking."""
+
+    def __init__(self, file: TextIO | None = None) -> None:
+        self.file = file or sys.stdout
+        self.is_terminal = self.file.isatty()
+        self._console: Console | None = None
+
+    @property
+    def ascii_only(self) -> bool:
+        """Whether bars must do without block characters."""
+        return "utf" not in (self.file.encoding or "").lower()
+
+    @property
+    def console(self) -> Console:
+        """Rich, for what only a terminal shows. It keeps to NO_COLOR by itself."""
+        if self._console is None:
+            from rich.console import Console  # noqa: PLC0415
+
+            self._console = Console(file=self.file, highlight=False, markup=False, emoji=False)
+        return self._console
+
+    def line(self, text: str = "", style: str | None = None) -> None:
+        """Print one line."""
+        if self.is_terminal:
+            self.console.print(text, style=style, soft_wrap=True)
+        else:
+            self.file.write(f"{text}\n")
+
+    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        """Print rows under their headings; a cell that is a known word gets its colour."""
+        cells = [[str(cell) for cell in row] for row in rows]
+        if self.is_terminal:
+            self._draw(columns, cells)
+            return
+        widths = [
+            max(len(row[index]) for row in [list(columns), *cells]) for index in range(len(columns))
+        ]
+        for row in [[column.upper() for column in columns], *cells]:
+            padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+            self.file.write("  ".join(padded).rstrip() + "\n")
+
+    def fields(self, pairs: Iterable[tuple[str, object]]) -> None:
+        """Print named values, one a line, names aligned; empty ones are left out."""
+        kept = [(name, str(value)) for name, value in pairs if value not in {None, ""}]
+        width = max((len(name) for name, _ in kept), default=0)
+        for name, value in kept:
+            self.line(f"{name.ljust(width)}  {value}", STYLES.get(value))
+
+    def _draw(self, columns: Sequence[str], cells: list[list[str]]) -> None:
+        from rich import box  # noqa: PLC0415
+        from rich.table import Table  # noqa: PLC0415
+        from rich.text import Text  # noqa: PLC0415
+
+        table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
+        for column in columns:
+            is_id = column in {"id", "worker"}
+            table.add_column(column, no_wrap=is_id, overflow="fold")
+        for row in cells:
+            table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
+        self.console.print(table)
+
+
+def show(answer: Answer, *, as_json: bool) -> None:
+    """Print the answer, and nothing else, on standard output."""
+    if as_json:
+        print_json(answer.data)
+    else:
+        answer.human(Screen())
+
+
+def print_json(data: Json) -> None:
+    """One JSON document: on one line for programs, indented for eyes."""
+    indent = 2 if sys.stdout.isatty() else None
+    sys.stdout.write(json.dumps(data, indent=indent, ensure_ascii=False) + "\n")
+    sys.stdout.flush()
+
+
+def print_error(code: str, message: str, *, as_json: bool, details: Json = None) -> None:
+    """Say on standard error what went wrong: a sentence, or JSON with a stable code."""
+    if as_json:
+        error = {"code": code, "message": message} | (details or {})
+        sys.stderr.write(json.dumps({"error": error}, ensure_ascii=False) + "\n")
+        return
+    coloured = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    word = "\x1b[1;31merror:\x1b[0m" if coloured else "error:"
+    sys.stderr.write(f"{word} {message}\n")
