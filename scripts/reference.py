@@ -1,0 +1,256 @@
+"""Write the parts of docs/reference that the code already says.
+
+    python scripts/reference.py            rewrite them
+    python scripts/reference.py --check    exit 1 and name the pages that are out of date
+
+A page marks such a part with `<!-- generated: NAME -->` and `<!-- end generated -->`; everything
+outside the marks is written by people and kept.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import click
+import typer.main
+
+import holdfast
+from holdfast import errors
+from holdfast.cli.main import app as cli
+from holdfast.core.lifecycle import MOVES, OTHER_WORDS, TERMINAL
+from holdfast.core.task import AttemptEnd, Cause, Priority, Reason, State
+from holdfast.settings import Settings
+
+REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
+PART = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end generated -->)", re.DOTALL)
+
+
+def main(arguments: list[str]) -> int:
+    stale = []
+    for page in sorted(REFERENCE.glob("*.md")):
+        text = page.read_text()
+        fresh = PART.sub(lambda part: f"{part[1]}\n{PARTS[part['name']]()}\n\n{part[3]}", text)
+        if fresh != text:
+            stale.append(page.name)
+            if "--check" not in arguments:
+                page.write_text(fresh)
+    if "--check" in arguments and stale:
+        sys.stderr.write(f"out of date: {', '.join(stale)}; run `make docs`\n")
+        return 1
+    return 0
+
+
+# -- states ------------------------------------------------------------------------------------
+
+
+def states_picture() -> str:
+    """The map of `core.lifecycle.MOVES` as a Mermaid diagram."""
+    lines = ["```mermaid", "stateDiagram-v2", "    [*] --> queued: submit"]
+    for state, moves in MOVES.items():
+        lines += [f"    {state} --> {to}: {why.replace(':', '')}" for to, why in moves.items()]
+    lines += [f"    {state} --> [*]" for state in State if state in TERMINAL]
+    return "\n".join([*lines, "```"])
+
+
+def states_table() -> str:
+    rows = [
+        (f"`{state}`", f"`{to}`", why)
+        for state, moves in MOVES.items()
+        for to, why in moves.items()
+    ]
+    return table(("from", "to", "because"), rows)
+
+
+def words() -> str:
+    kinds = (
+        ("state of a task", State),
+        ("end of an attempt", AttemptEnd),
+        ("cause of an attempt", Cause),
+        ("reason of an ending", Reason),
+    )
+    rows = [(what, ", ".join(f"`{word}`" for word in kind)) for what, kind in kinds]
+    return table(("word for the", "one of"), rows)
+
+
+def other_words() -> str:
+    rows = [(f"`{theirs}`", f"`{ours}`") for theirs, ours in OTHER_WORDS.items()]
+    return table(("elsewhere", "here"), rows)
+
+
+# -- errors ------------------------------------------------------------------------------------
+
+
+def error_table() -> str:
+    rows = [
+        (f"{'&nbsp;' * 4 * depth}`{kind.__name__}`", also(kind), first_sentences(kind))
+        for kind, depth in tree(errors.HoldfastError)
+    ]
+    return table(("error", "also a", "what it means"), rows)
+
+
+def tree(root: type[Exception], depth: int = 0) -> Iterator[tuple[type[Exception], int]]:
+    yield root, depth
+    # In the order of the module, which is the order of its docstring's picture.
+    for kind in vars(errors).values():
+        if isinstance(kind, type) and root in kind.__bases__:
+            yield from tree(kind, depth + 1)
+
+
+def also(kind: type[Exception]) -> str:
+    builtin = [base.__name__ for base in kind.__bases__ if base.__module__ == "builtins"]
+    return ", ".join(f"`{name}`" for name in builtin if name != "Exception")
+
+
+# -- settings ----------------------------------------------------------------------------------
+
+
+MEANINGS = {
+    "url": "the store: `sqlite:///path`, or `memory://` for tests",
+    "redis_url": "reserved for wake-ups through Redis; not used yet",
+    "lease": "a worker silent for this long is lost, and its tasks start elsewhere",
+    "heartbeat": "how often a worker says that it is alive",
+    "sweep": "how often a worker looks for lost workers and old history",
+    "poll": "how often an idle worker looks for work that nobody woke it for",
+    "retry_base": "wait after the first failed attempt",
+    "retry_multiplier": "how much longer each further wait is",
+    "retry_cap": "no wait is longer",
+    "aging_low": "waiting time that makes `low` as urgent as `normal`",
+    "aging_normal": "further waiting time that makes `normal` as urgent as `high`",
+    "max_retries": "attempts after the first",
+    "timeout": "limit on one attempt",
+    "crash_limit": "worker deaths after which a task is a dead letter",
+    "drain": "time that running tasks get after SIGTERM",
+    "max_payload": "largest arguments of a task, as JSON",
+    "max_result": "largest result, as JSON",
+    "retention": "how long finished tasks are kept",
+    "dead_letter_retention": "how long dead letters are kept",
+    "idempotency_window": "how long an idempotency key is remembered",
+    "queues": "what a worker serves (`-q`); `*` for every queue",
+    "concurrency": "tasks at a time per worker process (`-c`)",
+    "processes": "worker processes (`--processes`)",
+    "capabilities": "what a worker can do (`--capability`)",
+}
+"""The sentence for each setting; a new setting without one fails here."""
+
+
+def settings_table() -> str:
+    rows = [
+        (
+            f"`{field.name}`",
+            f"`HOLDFAST_{field.name.upper()}`",
+            default(field.name, field.default),
+            MEANINGS[field.name],
+        )
+        for field in dataclasses.fields(Settings)
+    ]
+    return table(("name", "environment", "default", "meaning"), rows)
+
+
+def default(name: str, value: object) -> str:
+    if value is None:
+        return "by priority" if name in {"max_retries", "timeout"} else "none"
+    if name in {"max_payload", "max_result"} and isinstance(value, int):
+        return f"`{value // 1024**2}MiB`"
+    if isinstance(value, float) and name != "retry_multiplier":
+        return f"`{duration(value)}`"
+    if isinstance(value, tuple | frozenset):
+        return ", ".join(f"`{each}`" for each in sorted(value)) or "none"
+    return f"`{value:g}`" if isinstance(value, float) else f"`{value}`"
+
+
+def duration(seconds: float) -> str:
+    for unit, length in (("d", 86_400), ("h", 3600), ("m", 60)):
+        if seconds >= length and seconds % length == 0:
+            return f"{seconds / length:g}{unit}"
+    return f"{seconds:g}s"
+
+
+def by_priority() -> str:
+    settings = Settings()
+    rows = [
+        (f"`{each}`", str(settings.retries_for(each)), f"`{duration(settings.timeout_for(each))}`")
+        for each in Priority
+    ]
+    return table(("priority", "max_retries", "timeout"), rows)
+
+
+# -- command line ------------------------------------------------------------------------------
+
+
+def commands() -> str:
+    root = typer.main.get_command(cli)
+    return "\n\n".join(command_part(path, command) for path, command in walk("holdfast", root))
+
+
+def walk(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
+    if isinstance(command, click.Group):
+        for name, child in command.commands.items():
+            if not child.hidden:
+                yield from walk(f"{path} {name}", child)
+    else:
+        yield path, command
+
+
+def command_part(path: str, command: click.Command) -> str:
+    arguments = " ".join(
+        param.make_metavar(click.Context(command)) if param.required else f"[{param.name}]"
+        for param in command.params
+        if isinstance(param, click.Argument)
+    )
+    lines = [f"### `{path}`", "", f"`{path} {arguments}`".replace(" `", "`"), ""]
+    lines.append(inspect.cleandoc(command.help or ""))
+    rows = [
+        (", ".join(f"`{name}`" for name in param.opts), (param.help or "").replace("\n", " "))
+        for param in command.params
+        if isinstance(param, click.Option) and not param.hidden and param.name != "help"
+    ]
+    return "\n".join(lines) + (f"\n\n{table(('option', 'meaning'), rows)}" if rows else "")
+
+
+# -- names -------------------------------------------------------------------------------------
+
+
+def api() -> str:
+    rows = [
+        (f"`{name}`", first_sentences(getattr(holdfast, name)))
+        for name in sorted(holdfast.__all__, key=str.lower)
+    ]
+    return table(("name", "what it is"), rows)
+
+
+# -- small things ------------------------------------------------------------------------------
+
+
+def first_sentences(thing: object) -> str:
+    """The first paragraph of a docstring, on one line."""
+    text = inspect.getdoc(thing) or ""
+    return " ".join(text.partition("\n\n")[0].split())
+
+
+def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    lines = [head, tuple("---" for _ in head), *rows]
+    return "\n".join(
+        f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in lines
+    )
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "states-picture": states_picture,
+    "states-table": states_table,
+    "words": words,
+    "other-words": other_words,
+    "errors": error_table,
+    "settings": settings_table,
+    "by-priority": by_priority,
+    "commands": commands,
+    "api": api,
+}
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
