@@ -58,7 +58,8 @@ def test_prose_has_one_sentence_per_line(page: Path) -> None:
     crowded = [
         f"line {number}: {line}"
         for number, line in prose(page)
-        if not line.startswith(("|", "<", "  -", "#")) and two_sentences.search(line)
+        if not line.startswith(("|", "<", "  -", "#"))
+        and two_sentences.search(re.sub(r"^\s*(\d+\.|-) ", "", line))
     ]
 
     assert crowded == []
@@ -82,7 +83,7 @@ def test_every_promise_names_a_test_that_exists() -> None:
     ]
 
     assert [row for row, _ in rows] == [f"P{n}" for n in range(1, 12)]
-    assert [row for row, tests in named.items() if not tests] == []
+    assert [row for row, rest in rows if not named[row] and "not in this release" not in rest] == []
     assert missing == []
 
 
