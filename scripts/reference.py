@@ -15,8 +15,8 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
-import click
 import typer.main
 
 import holdfast
@@ -182,34 +182,49 @@ def by_priority() -> str:
 # -- command line ------------------------------------------------------------------------------
 
 
+# Typer brings its own copy of Click, whose classes are private: the walk goes by shape.
+
+
 def commands() -> str:
     root = typer.main.get_command(cli)
     return "\n\n".join(command_part(path, command) for path, command in walk("holdfast", root))
 
 
-def walk(path: str, command: click.Command) -> Iterator[tuple[str, click.Command]]:
-    if isinstance(command, click.Group):
-        for name, child in command.commands.items():
-            if not child.hidden:
-                yield from walk(f"{path} {name}", child)
-    else:
+def walk(path: str, command: Any) -> Iterator[tuple[str, Any]]:
+    children: dict[str, Any] | None = getattr(command, "commands", None)
+    if children is None:
         yield path, command
+        return
+    for name, child in children.items():
+        if not child.hidden:
+            yield from walk(f"{path} {name}", child)
 
 
-def command_part(path: str, command: click.Command) -> str:
-    arguments = " ".join(
-        param.make_metavar(click.Context(command)) if param.required else f"[{param.name}]"
-        for param in command.params
-        if isinstance(param, click.Argument)
+def command_part(path: str, command: Any) -> str:
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    options = [p for p in command.params if p.param_type_name == "option" and not p.hidden]
+    usage = " ".join([path, *map(argument, arguments), *(["[OPTIONS]"] if options else [])])
+    rows = [(f"`{argument(p)}`", meaning(p)) for p in arguments if p.help]
+    rows += [(", ".join(f"`{name}`" for name in p.opts), meaning(p)) for p in options]
+    parts = [f"### `{path}`", f"```text\n{usage}\n```", plain(command.help)]
+    return "\n\n".join([*parts, table(("", "meaning"), rows)] if rows else parts)
+
+
+def argument(param: Any) -> str:
+    name = str(param.metavar or param.name).upper().strip("[]")
+    many = "…" if param.nargs == -1 else ""
+    return f"{name}{many}" if param.required else f"[{name}{many}]"
+
+
+def meaning(param: Any) -> str:
+    return " ".join(plain(param.help).split())
+
+
+def plain(text: str | None) -> str:
+    """Help without Rich's markup."""
+    return re.sub(
+        r"\[/?(?:bold|dim|italic|green|red|yellow|cyan)\]", "", inspect.cleandoc(text or "")
     )
-    lines = [f"### `{path}`", "", f"`{path} {arguments}`".replace(" `", "`"), ""]
-    lines.append(inspect.cleandoc(command.help or ""))
-    rows = [
-        (", ".join(f"`{name}`" for name in param.opts), (param.help or "").replace("\n", " "))
-        for param in command.params
-        if isinstance(param, click.Option) and not param.hidden and param.name != "help"
-    ]
-    return "\n".join(lines) + (f"\n\n{table(('option', 'meaning'), rows)}" if rows else "")
 
 
 # -- names -------------------------------------------------------------------------------------
