@@ -11,9 +11,9 @@ All methods may be called from the handler's thread, coroutine or process; none 
 from __future__ import annotations
 
 from contextvars import ContextVar
-from datetime import timedelta
 from typing import Protocol
 
+from holdfast.core.duration import Duration, parse_duration
 from holdfast.core.payload import check_text
 from holdfast.core.task import Claim, Cost, Progress
 from holdfast.errors import HoldfastError
@@ -33,7 +33,7 @@ class ContextSink(Protocol):
         ...
 
     def stop_requested(self) -> bool:
-        """Whether the attempt was asked to stop: cancelled, out of time, or the worker is leaving."""
+        """Whether the attempt was asked to stop: cancelled, out of time, or the worker leaves."""
         ...
 
 
@@ -78,12 +78,10 @@ class Context:
 
     @property
     def stop_requested(self) -> bool:
-        """Whether this attempt should end soon: cancelled, out of time, or the worker is leaving."""
+        """Whether this attempt should end soon: cancelled, out of time, or the worker leaves."""
         return self._sink.stop_requested()
 
-    def progress(
-        self, done: float, total: float | None = None, message: str | None = None
-    ) -> None:
+    def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Say how far the work is: `progress(3, 10)` or `progress(0.3, 1, "reading")`."""
         if message is not None:
             check_text(message, "progress message")
@@ -101,9 +99,9 @@ class Context:
         """Add to what this task has used so far."""
         self._sink.report(cost=Cost(units=units, tokens_in=tokens_in, tokens_out=tokens_out))
 
-    def extend(self, time: timedelta | float) -> None:
-        """Give this attempt more time: its timeout is now `time` (seconds) from this moment."""
-        self._sink.extend(time.total_seconds() if isinstance(time, timedelta) else float(time))
+    def extend(self, time: Duration) -> None:
+        """Give this attempt more time: its timeout is now `time` from this moment."""
+        self._sink.extend(parse_duration(time))
 
 
 _current: ContextVar[Context] = ContextVar("holdfast_context")

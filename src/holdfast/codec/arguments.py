@@ -1,0 +1,217 @@
+"""A function's arguments: bound, validated, encoded, and back."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, NotRequired, Required, Union, Unpack, get_args, get_origin
+
+import orjson
+from pydantic import ValidationError
+from pydantic_core import SchemaSerializer, SchemaValidator
+
+from holdfast.codec.shape import (
+    CORE_CONFIG,
+    UNSERIALIZABLE,
+    canonical,
+    digest,
+    problems_of,
+    schema_of,
+)
+from holdfast.core.payload import check_size, check_value
+from holdfast.core.task import Json
+from holdfast.errors import InvalidArguments, PayloadRefused
+
+Parameter = inspect.Parameter
+Values = dict[str, Any]
+"""Checked arguments by parameter name, in the order of the signature."""
+
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+_BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+_NOTHING_SUBMITTED = "Nothing was submitted."
+
+
+class ArgumentCodec:
+    """One function's arguments. `parameters` come without the context, hints as resolved types."""
+
+    def __init__(
+        self, task: str, parameters: Sequence[Parameter], hints: Mapping[str, Any]
+    ) -> None:
+        self._task = task
+        self._parameters = parameters
+        self._positional = [p.name for p in parameters if p.kind in _POSITIONAL]
+        self._by_name = {p.name for p in parameters if p.kind in _BY_NAME}
+        self._rest = _name_of(parameters, Parameter.VAR_POSITIONAL)
+        self._extra = _name_of(parameters, Parameter.VAR_KEYWORD)
+        self._is_plain = len(self._by_name) == len(parameters)
+        self._untyped = [p.name for p in parameters if hints[p.name] is Any]
+        schema = schema_of({p.name: _field(p, hints[p.name]) for p in parameters})
+        validator = SchemaValidator(schema, CORE_CONFIG)
+        self._validate: Callable[[object], Values] = validator.validate_python
+        self._validate_json: Callable[[bytes], Values] = validator.validate_json
+        self._serialize = SchemaSerializer(schema, CORE_CONFIG).to_python
+        self._defaults = {
+            p.name: p.default for p in parameters if self._can_send_default(validator, p)
+        }
+
+    def check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Values:
+        """Bind a call's arguments and validate them; what comes back is complete and in order."""
+        values = self._defaults | self._bind(args, kwargs)
+        for name in self._untyped:
+            self._guarded(check_value, values.get(name), name)
+        try:
+            return self._validate(values)
+        except ValidationError as error:
+            raise self._misfit(error) from None
+
+    def check_json(self, named: Mapping[str, Json]) -> Values:
+        """Like `check`, for JSON values given by name: `"aGk="` is bytes, `"2030-01-01"` a date.
+
+        A name that is no parameter goes to `**kwargs`, if the function has it.
+        """
+        self._guarded(check_value, dict(named), "$")
+        values = dict(named)
+        if self._extra is not None:
+            known = {p.name for p in self._parameters}
+            strangers = {name: values.pop(name) for name in named if name not in known}
+            values[self._extra] = values.get(self._extra, {}) | strangers
+        try:
+            return self._validate(self._defaults | self._validate_json(orjson.dumps(values)))
+        except ValidationError as error:
+            raise self._misfit(error) from None
+
+    def dump(self, values: Values) -> bytes:
+        """Encode checked arguments; `PayloadRefused` names what no store may hold."""
+        plain = self._serialized(values, "json")
+        self._guarded(check_value, plain, "$")
+        return orjson.dumps(plain)
+
+    def check_limit(self, payload: bytes, limit: int) -> None:
+        """Refuse a payload of more than `limit` bytes."""
+        self._guarded(check_size, payload, limit)
+
+    def load(self, payload: bytes) -> tuple[tuple[Any, ...], Values]:
+        """Decode and validate a stored payload into what to call the function with."""
+        try:
+            values = self._validate_json(payload)
+        except ValidationError as error:
+            raise self._misfit(
+                error, "It was submitted for another version of the function, and was not run."
+            ) from None
+        return ((), values) if self._is_plain else self.spread(values)
+
+    def spread(self, values: Values) -> tuple[tuple[Any, ...], Values]:
+        """Turn values by name into positional and keyword arguments."""
+        left = dict(values)
+        extra = left.pop(self._extra, {}) if self._extra else {}
+        rest = left.pop(self._rest, ()) if self._rest else ()
+        # What stands before a rest, or before a `/`, can only be given by position.
+        kinds = _POSITIONAL if rest else (Parameter.POSITIONAL_ONLY,)
+        args = [left.pop(p.name, p.default) for p in self._parameters if p.kind in kinds]
+        return (*args, *rest), {**left, **extra}
+
+    def digest(self, values: Values) -> str:
+        """A hash that is equal for equal arguments, whatever the order in their sets and dicts."""
+        return digest(self._task, canonical(self._serialized(values, "python")))
+
+    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Values:
+        values: Values = dict(zip(self._positional, args, strict=False))
+        rest = args[len(self._positional) :]
+        if self._rest is not None:
+            values[self._rest] = rest
+        elif rest:
+            most = len(self._positional)
+            problem = f"{most} at most can be given by position, got {len(args)}"
+            raise self._refusal([("arguments", problem)])
+        extra: Values = {}
+        for name, value in kwargs.items():
+            (values if self._takes(name, values) else extra)[name] = value
+        if self._extra is not None:
+            values[self._extra] = extra
+        return values
+
+    def _takes(self, name: str, values: Values) -> bool:
+        """Whether the keyword is a parameter; one that is neither that nor wanted is refused."""
+        if name in self._by_name:
+            if name in values:
+                raise self._refusal([(name, "is given twice, by position and by name")])
+            return True
+        if self._extra is None:
+            raise self._refusal([(name, self._stranger(name))])
+        return False
+
+    def _stranger(self, name: str) -> str:
+        if name in self._positional:
+            return "can only be given by position"
+        close = get_close_matches(name, self._by_name, n=1)
+        return "is no parameter of this task" + (f"; did you mean {close[0]!r}?" if close else "")
+
+    def _can_send_default(self, validator: SchemaValidator, parameter: Parameter) -> bool:
+        if parameter.default is Parameter.empty:
+            return False
+        try:
+            validator.validate_assignment({}, parameter.name, parameter.default)
+            field = {parameter.name: parameter.default}
+            check_value(self._serialize(field, mode="json", warnings="error"))
+        except (*UNSERIALIZABLE, InvalidArguments):
+            return False
+        return True
+
+    def _serialized(self, values: Values, mode: str) -> Json:
+        try:
+            return self._serialize(values, mode=mode, warnings="none")
+        except UNSERIALIZABLE as error:
+            raise self._refusal(
+                [("arguments", f"a value has no JSON form ({error})")],
+                "For bytes inside a Pydantic model, set ser_json_bytes and val_json_bytes to "
+                f"'base64' in its config. {_NOTHING_SUBMITTED}",
+            ) from None
+
+    def _guarded(self, rule: Callable[..., None], *args: object) -> None:
+        """Apply a payload rule; name the task in what it refuses."""
+        try:
+            rule(*args)
+        except PayloadRefused as error:
+            path = error.path.removeprefix("$").removeprefix(".") or "arguments"
+            raise PayloadRefused(
+                path, f"{error.problems[0][1]}. (Task {self._task!r}. {_NOTHING_SUBMITTED})"
+            ) from None
+
+    def _misfit(
+        self, error: ValidationError, what_now: str = _NOTHING_SUBMITTED
+    ) -> InvalidArguments:
+        problems = [
+            (path, self._stranger(path) if kind == "extra_forbidden" and "." not in path else text)
+            for path, kind, text in problems_of(error, "arguments")
+        ]
+        return self._refusal(problems, what_now)
+
+    def _refusal(
+        self, problems: Sequence[tuple[str, str]], what_now: str = _NOTHING_SUBMITTED
+    ) -> InvalidArguments:
+        listed = "; ".join(f"{path}: {text}" for path, text in problems)
+        return InvalidArguments(
+            f"the arguments do not fit task {self._task!r}: {listed}. {what_now}",
+            problems=tuple(problems),
+        )
+
+
+def _name_of(parameters: Sequence[Parameter], kind: object) -> str | None:
+    return next((p.name for p in parameters if p.kind is kind), None)
+
+
+def _field(parameter: Parameter, hint: Any) -> Any:
+    """A parameter as a field: what a caller may leave out, a payload may lack too."""
+    if parameter.kind is Parameter.VAR_POSITIONAL:
+        items: Any = Any if get_origin(hint) is Unpack else hint
+        return NotRequired[list[items]]
+    if parameter.kind is Parameter.VAR_KEYWORD:
+        keywords: Any = get_args(hint)[0] if get_origin(hint) is Unpack else dict[str, hint]
+        return NotRequired[keywords]
+    if parameter.default is Parameter.empty:
+        return Required[hint]
+    if parameter.default is None:
+        or_none: Any = Union[hint, None]  # noqa: UP007 - `hint | None` fails for some hints
+        return NotRequired[or_none]
+    return NotRequired[hint]

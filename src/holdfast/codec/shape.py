@@ -1,0 +1,86 @@
+"""What both codecs stand on: schemas from hints, errors as paths, one form for equal values."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic_core import (
+    CoreConfig,
+    CoreSchema,
+    PydanticSerializationError,
+    to_jsonable_python,
+)
+from typing_extensions import TypedDict
+
+from holdfast.core.task import Json
+
+CORE_CONFIG = CoreConfig(
+    ser_json_bytes="base64", val_json_bytes="base64", ser_json_inf_nan="constants"
+)
+UNSERIALIZABLE = (PydanticSerializationError, ValueError, TypeError, RecursionError)
+"""What serializing may raise for a value: no JSON form, bytes that are no UTF-8 inside a model, a
+cycle or an abyss, a user's own serializer at odds with the value."""
+
+_CONFIG = ConfigDict(
+    ser_json_bytes="base64", val_json_bytes="base64", ser_json_inf_nan="constants", extra="forbid"
+)
+
+
+def schema_of(fields: Mapping[str, Any]) -> CoreSchema:
+    """A schema for an object with these fields; plain dataclasses in it take our config along."""
+    shape = TypedDict("Arguments", {**fields})  # type: ignore[misc] # the fields come at run time
+    shape.__pydantic_config__ = _CONFIG  # type: ignore[attr-defined] # as Pydantic documents it
+    return TypeAdapter(shape).core_schema
+
+
+def field_schema(schema: Any, name: str) -> CoreSchema:
+    """One field's schema out of an object's, with the definitions it refers to."""
+    if schema["type"] == "definitions":
+        inner: CoreSchema = {**schema, "schema": field_schema(schema["schema"], name)}
+        return inner
+    field: CoreSchema = schema["fields"][name]["schema"]
+    return field
+
+
+def problems_of(error: ValidationError, root: str) -> Iterator[tuple[str, str, str]]:
+    """Each problem as (path, kind, sentence); the path reads like `items[3].price`."""
+    for problem in error.errors(include_url=False, include_context=False):
+        place = "".join(
+            f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"]
+        )
+        text = problem["msg"][0].lower() + problem["msg"][1:]
+        given = "" if problem["type"] in {"missing", "json_invalid"} else _shown(problem["input"])
+        yield place.removeprefix(".") or root, problem["type"], f"{text}{given}"
+
+
+def digest(name: str, value: Json) -> str:
+    """A short hash of a name and a JSON value, the same in every process."""
+    body = orjson.dumps([name, value], option=orjson.OPT_SORT_KEYS)
+    return hashlib.sha256(body).hexdigest()[:40]
+
+
+def canonical(value: Any) -> Json:
+    """One JSON form for equal values: what came from a set is sorted, because sets iterate
+    differently in each process.
+    """
+    match value:
+        case dict():
+            return {str(canonical(key)): canonical(item) for key, item in value.items()}
+        case list() | tuple():
+            return [canonical(item) for item in value]
+        case set() | frozenset():
+            return sorted((canonical(item) for item in value), key=orjson.dumps)
+        case _:
+            return to_jsonable_python(value, bytes_mode="base64")
+
+
+def _shown(value: object) -> str:
+    try:
+        text = repr(value)
+    except Exception:  # noqa: BLE001 - a broken __repr__ must not hide the real problem
+        text = f"a {type(value).__name__}"
+    return f", got {text if len(text) <= 60 else f'{text[:57]}…'}"

@@ -1,0 +1,82 @@
+"""A call that has not been made: checked arguments and options, ready to be submitted."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from holdfast.core.task import Added, NewTask, Priority, TaskId
+from holdfast.definitions.backoff import dump_policy
+from holdfast.definitions.handle import Handle
+from holdfast.definitions.options import Options
+from holdfast.settings import Settings
+
+if TYPE_CHECKING:
+    from holdfast.definitions.definition import Definition
+    from holdfast.definitions.home import Home
+
+R_co = TypeVar("R_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Generic[R_co]):
+    """One task to be. `f.call(1)` makes it, `app.submit_many([...])` submits many at once."""
+
+    definition: Definition[..., R_co, Any]
+    payload: bytes
+    options: Options
+    lock: str | None
+    unique_key: str | None
+    fingerprint: str | None
+
+    def new_task(
+        self, task_id: TaskId, settings: Settings, head_starts: Mapping[Priority, int]
+    ) -> NewTask:
+        """Describe the task for the store: options over the definition's over the settings'."""
+        definition, options = self.definition, self.options
+        definition.check_limit(self.payload, settings.max_payload)
+        priority = options.priority or definition.priority
+        timeout = _first(options.timeout, definition.timeout, settings.timeout_for(priority))
+        return NewTask(
+            id=task_id,
+            name=definition.name,
+            payload=self.payload,
+            queue=options.queue or definition.queue,
+            priority=priority,
+            head_start=head_starts[priority],
+            delay=options.delay,
+            run_at=options.run_at,
+            expires_in=options.expires_in,
+            expires_at=options.expires_at,
+            max_retries=int(
+                _first(options.max_retries, definition.max_retries, settings.retries_for(priority))
+            ),
+            timeout=None if timeout == math.inf else timeout,
+            retry=None if options.retry is None else dump_policy(options.retry),
+            unique_key=self.unique_key,
+            idempotency_key=options.idempotency_key,
+            fingerprint=self.fingerprint,
+            lock=self.lock,
+            requires=definition.requires if options.requires is None else options.requires,
+            tags=tuple(dict.fromkeys(definition.tags + options.tags)),
+            owner=options.owner,
+        )
+
+
+async def submit_calls(home: Home, calls: Sequence[Call[R_co]]) -> list[Handle[R_co]]:
+    """Submit calls in one store call, all or none."""
+    verbs = await home.verbs()
+    return [
+        handle_of(home, call, added)
+        for call, added in zip(calls, await verbs.submit_many(calls), strict=True)
+    ]
+
+
+def handle_of(home: Home, call: Call[R_co], added: Added) -> Handle[R_co]:
+    return Handle(home, added.task_id, call.definition.load_result, added.outcome)
+
+
+def _first(*values: float | None) -> float:
+    return next(value for value in values if value is not None)

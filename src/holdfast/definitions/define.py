@@ -1,0 +1,85 @@
+"""From a function to a definition, with types that tell the two kinds of handler apart.
+
+A handler whose first parameter is a `Context` is submitted without it; so its definition's `P`
+leaves it out, and only a direct call still takes it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Coroutine, Mapping
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+
+from holdfast.definitions.context import Context
+from holdfast.definitions.definition import Definition
+from holdfast.definitions.home import Home
+from holdfast.definitions.registry import Registry
+from holdfast.definitions.signature import Signature
+from holdfast.definitions.spec import read_spec
+from holdfast.errors import InvalidOption
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C")
+
+
+class PlainDefinition(Definition[P, R, C]):
+    """A definition that is called just like its function."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> C:
+        return self.handler(*args, **kwargs)
+
+
+class ContextDefinition(Definition[P, R, C]):
+    """A definition whose function takes the context first; a direct call passes it along."""
+
+    def __call__(self, context: Context, /, *args: P.args, **kwargs: P.kwargs) -> C:
+        return self.handler(context, *args, **kwargs)
+
+
+class Decorator(Protocol):
+    """What `@app.task(...)` applies to a function."""
+
+    # A function without annotations fits several of these; it becomes `Any`, unchecked but usable.
+    @overload
+    def __call__(  # type: ignore[overload-overlap] # the first that fits is the right one
+        self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /
+    ) -> ContextDefinition[P, R, Coroutine[Any, Any, R]]: ...
+    @overload
+    def __call__(
+        self, function: Callable[Concatenate[Context, P], R], /
+    ) -> ContextDefinition[P, R, R]: ...
+    @overload
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> PlainDefinition[P, R, Coroutine[Any, Any, R]]: ...
+    @overload
+    def __call__(self, function: Callable[P, R], /) -> PlainDefinition[P, R, R]: ...
+
+
+def define(
+    function: Any,
+    home: Home,
+    registry: Registry,
+    keywords: Mapping[str, object],
+    *,
+    depth: int = 1,
+) -> Definition[..., Any, Any]:
+    """Make a definition and register it. `depth` frames up is where the decorator stands."""
+    if isinstance(function, Definition):
+        raise InvalidOption("task", f"{function.name} is a task already; decorate it once")
+    if not callable(function) or not hasattr(function, "__qualname__"):
+        raise InvalidOption(
+            "task", f"expected a function, got {function!r}; options are given by name"
+        )
+    signature = Signature(function, _local_names(function, depth + 1))
+    spec = read_spec(function, signature, keywords)
+    kind = ContextDefinition if signature.wants_context else PlainDefinition
+    definition: Definition[..., Any, Any] = kind(function, signature, spec, home)
+    registry.add(definition)
+    return definition
+
+
+def _local_names(function: Callable[..., Any], depth: int) -> Mapping[str, Any]:
+    """The local variables around a nested function: its annotations may name classes there."""
+    return dict(sys._getframe(depth).f_locals) if "<locals>" in function.__qualname__ else {}

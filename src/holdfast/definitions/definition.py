@@ -1,0 +1,176 @@
+"""A definition: the decorated function with its name, its schema and its defaults.
+
+It stays callable as the function it was made from; submitting is beside that (`f.submit(…)`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import update_wrapper
+from typing import Any, Generic, ParamSpec, TypeVar, Unpack
+
+from holdfast.codec import ArgumentCodec, ResultCodec
+from holdfast.core.lifecycle import Backoff
+from holdfast.core.retry import RetryPolicy
+from holdfast.core.task import Claim, Json
+from holdfast.definitions.backoff import backoff_for
+from holdfast.definitions.call import Call
+from holdfast.definitions.home import Home
+from holdfast.definitions.options import NO_OPTIONS, Executor, Options, SubmitKeywords
+from holdfast.definitions.signature import Signature, Unresolved
+from holdfast.definitions.spec import Spec
+from holdfast.definitions.submittable import Submittable, WithOptions
+from holdfast.errors import Fatal, InvalidArguments
+
+__all__ = ["Definition", "Executor"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+C = TypeVar("C")
+
+
+class Definition(Submittable[P, R], Generic[P, R, C]):
+    """A task's definition: parameters `P`, result `R`, and `C` what a direct call returns (`R`, or
+    a coroutine of it).
+    """
+
+    def __init__(
+        self, handler: Callable[..., C], signature: Signature, spec: Spec, home: Home
+    ) -> None:
+        keep: Any = self
+        update_wrapper(keep, handler)
+        self.handler = handler
+        self.name = spec.name
+        self.is_async = signature.is_async
+        self.wants_context = signature.wants_context
+        self.executor = spec.executor
+        self.queue = spec.queue
+        self.priority = spec.priority
+        self.max_retries = spec.max_retries
+        self.timeout = spec.timeout
+        self.timeout_growth = spec.timeout_growth
+        self.timeout_cap = spec.timeout_cap
+        self.retry = spec.retry
+        self.no_retry_for = spec.no_retry_for
+        self.lock = spec.lock
+        self.unique = spec.unique
+        self.memory_limit = spec.memory_limit
+        self.tags = spec.tags
+        self.requires = spec.requires
+        self._home = home
+        self._signature = signature
+        self._arguments: ArgumentCodec | None = None
+        self._result: ResultCodec | None = None
+        self._prepare()
+
+    @property
+    def home(self) -> Home:
+        return self._home
+
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
+        return self.make_call(args, kwargs, NO_OPTIONS)
+
+    def options(self, **options: Unpack[SubmitKeywords]) -> WithOptions[P, R]:
+        return WithOptions(self, options)
+
+    def load(self, payload: bytes) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Validate a stored payload into call arguments, without the context.
+
+        `InvalidArguments` if it does not fit the function as it is now.
+        """
+        return (self._arguments or self._argument_codec()).load(payload)
+
+    def dump_result(self, value: Any) -> bytes:
+        """Encode what the handler returned; `PayloadRefused` if it cannot be stored."""
+        codec = self._result or self._result_codec()
+        return codec.dump(value, limit=self._home.settings.max_result)
+
+    def load_result(self, result: bytes) -> R:
+        """Decode a stored result as the type the handler's annotation promises."""
+        value: R = (self._result or self._result_codec()).load(result)
+        return value
+
+    def is_retriable(self, error: BaseException) -> bool:
+        """Whether trying again may help."""
+        return not isinstance(error, (Fatal, InvalidArguments, *self.no_retry_for))
+
+    def backoff(self, claim: Claim, draw: Callable[[], float], default: RetryPolicy) -> Backoff:
+        """How long to wait before the next attempt: the task's own policy, else this definition's,
+        else the default.
+        """
+        return backoff_for(self.name, claim.retry, self.retry, draw, default)
+
+    def timeout_of(self, claim: Claim) -> float | None:
+        """The time limit of this attempt: the task's, grown by the attempts charged before."""
+        if claim.timeout is None or self.timeout_growth == 1.0:
+            return claim.timeout
+        grown = claim.timeout * self.timeout_growth ** min(claim.charged, 100)
+        return max(claim.timeout, min(grown, self.timeout_cap))
+
+    def make_call(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], options: Options
+    ) -> Call[R]:
+        """Check arguments as a Python caller gives them."""
+        return self._call(self._argument_codec().check(args, kwargs), options)
+
+    def make_json_call(self, arguments: Mapping[str, Json], options: Options) -> Call[R]:
+        """Check arguments that are JSON values by name."""
+        return self._call(self._argument_codec().check_json(arguments), options)
+
+    def check_limit(self, payload: bytes, limit: int) -> None:
+        """Refuse a payload that is too large."""
+        if len(payload) > limit:
+            self._argument_codec().check_limit(payload, limit)
+
+    def _call(self, values: dict[str, Any], options: Options) -> Call[R]:
+        codec = self._argument_codec()
+        payload = codec.dump(values)
+        lock, unique_key, fingerprint = options.lock, options.unique_key, None
+        if options.idempotency_key is not None or self.unique is True:
+            fingerprint = codec.digest(values)
+        if unique_key is None and self.unique is True:
+            unique_key = fingerprint
+        elif unique_key is None and callable(self.unique):
+            unique_key = self.unique(*codec.spread(values), values)
+        if lock is None and self.lock is not None:
+            lock = self.lock(*codec.spread(values), values)
+        return Call(self, payload, options, lock, unique_key, fingerprint)
+
+    def _prepare(self) -> None:
+        """Build the codecs now, so that a bad annotation shows where it is written; names that are
+        not defined yet are looked up again at the first use.
+        """
+        for build in (self._argument_codec, self._result_codec):
+            try:
+                build()
+            except _Undefined:
+                continue
+
+    def _argument_codec(self) -> ArgumentCodec:
+        if self._arguments is None:
+            try:
+                self._arguments = self._signature.argument_codec(self.name)
+            except Unresolved as error:
+                raise _Undefined(self.name, error) from None
+        return self._arguments
+
+    def _result_codec(self) -> ResultCodec:
+        if self._result is None:
+            try:
+                self._result = self._signature.result_codec(self.name)
+            except Unresolved as error:
+                raise _Undefined(self.name, error) from None
+        return self._result
+
+    def __repr__(self) -> str:
+        return f"<task {self.name}>"
+
+
+class _Undefined(InvalidArguments):
+    """The annotations name something that does not exist where they stand."""
+
+    def __init__(self, task: str, error: Unresolved) -> None:
+        super().__init__(
+            f"the annotations of task {task!r} cannot be resolved: {error}. Define or import what "
+            "they name at the top level of the task's module (not only for type checkers)."
+        )

@@ -1,0 +1,169 @@
+"""What may be said about a task besides its arguments.
+
+`TaskKeywords` stand at the decorator, `SubmitKeywords` at one submit; a submit's word wins over its
+definition's, only tags add up. None always means "not given".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, TypedDict
+
+from holdfast.core.duration import Duration, Size, parse_duration
+from holdfast.core.retry import RetryPolicy
+from holdfast.core.task import Priority
+from holdfast.definitions import readers
+from holdfast.definitions.instants import read_instant
+from holdfast.errors import InvalidOption
+
+Retry = RetryPolicy | Callable[[int], float]
+"""How long to wait after the n-th charged attempt: a policy, or a function from n to seconds."""
+KeyMaker = str | Callable[..., str | None]
+"""A template over the arguments ("doc:{doc_id}"), or a function of them."""
+
+
+class Executor(StrEnum):
+    """Where a handler runs."""
+
+    ASYNC = "async"
+    THREAD = "thread"
+    PROCESS = "process"
+
+
+class TaskKeywords(TypedDict, total=False):
+    """The decorator's options.
+
+    `timeout_growth` multiplies the time limit with every charged attempt, up to `timeout_cap`.
+    `lock` and a `unique` that is text are templates over the arguments.
+    """
+
+    name: str | None
+    queue: str | None
+    priority: str | Priority | None
+    max_retries: int | None
+    timeout: Duration | None
+    timeout_growth: float | None
+    timeout_cap: Duration | None
+    retry: Retry | None
+    no_retry_for: type[Exception] | tuple[type[Exception], ...] | None
+    lock: KeyMaker | None
+    unique: bool | KeyMaker | None
+    executor: str | Executor | None
+    memory_limit: Size | None
+    tags: str | Collection[str] | None
+    requires: str | Collection[str] | None
+
+
+class SubmitKeywords(TypedDict, total=False):
+    """One submit's options.
+
+    `run_at` is an aware datetime or ISO text with an offset; a naive one needs `timezone`.
+    `expires` is a duration from now, or an instant. `lock` and the keys are taken literally: they
+    are often made from users' data, which must not be read as a template.
+    """
+
+    queue: str | None
+    priority: str | Priority | None
+    max_retries: int | None
+    timeout: Duration | None
+    retry: RetryPolicy | None
+    delay: Duration | None
+    run_at: datetime | str | None
+    timezone: str | None
+    expires: Duration | datetime | None
+    unique_key: str | None
+    idempotency_key: str | None
+    lock: str | None
+    tags: str | Collection[str] | None
+    requires: str | Collection[str] | None
+    owner: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """A submit's options after reading. An infinite `timeout` means no limit."""
+
+    queue: str | None = None
+    priority: Priority | None = None
+    max_retries: int | None = None
+    timeout: float | None = None
+    retry: RetryPolicy | None = None
+    delay: float | None = None
+    run_at: datetime | None = None
+    expires_in: float | None = None
+    expires_at: datetime | None = None
+    unique_key: str | None = None
+    idempotency_key: str | None = None
+    lock: str | None = None
+    tags: tuple[str, ...] = ()
+    requires: frozenset[str] | None = None
+    owner: str | None = None
+
+
+NO_OPTIONS = Options()
+
+_READERS: Mapping[str, Callable[[str, object], object]] = {
+    "queue": readers.read_name,
+    "priority": readers.read_priority,
+    "max_retries": readers.read_retries,
+    "timeout": readers.read_timeout,
+    "retry": readers.read_policy,
+    "delay": readers.read_duration,
+    "unique_key": readers.read_key,
+    "idempotency_key": readers.read_key,
+    "lock": readers.read_key,
+    "tags": readers.read_tags,
+    "requires": readers.read_capabilities,
+    "owner": readers.read_key,
+}
+
+
+def read_options(keywords: Mapping[str, object]) -> Options:
+    """Read a submit's keywords; `InvalidOption` names the first that makes no sense."""
+    readers.refuse_unknown(keywords, SubmitKeywords.__annotations__)
+    given = {name: value for name, value in keywords.items() if value is not None}
+    read: dict[str, Any] = {
+        name: _READERS[name](name, value) for name, value in given.items() if name in _READERS
+    }
+    read |= _start(given) | _expiry(given)
+    options = Options(**read)
+    _refuse_to_expire_unstarted(options)
+    return options
+
+
+def _start(given: Mapping[str, Any]) -> dict[str, Any]:
+    if "run_at" not in given:
+        if "timezone" in given:
+            raise InvalidOption("timezone", "belongs to run_at; give both or neither")
+        return {}
+    if "delay" in given:
+        raise InvalidOption("delay", "and run_at both say when to start; give one of them")
+    return {"run_at": read_instant("run_at", given["run_at"], given.get("timezone"))}
+
+
+def _expiry(given: Mapping[str, Any]) -> dict[str, Any]:
+    if "expires" not in given:
+        return {}
+    value = given["expires"]
+    if isinstance(value, datetime):
+        return {"expires_at": read_instant("expires", value)}
+    try:
+        return {"expires_in": parse_duration(value)}
+    except ValueError as error:
+        if isinstance(value, str) and value[4:5] == "-":
+            return {"expires_at": read_instant("expires", value)}
+        raise InvalidOption("expires", f"{error}; or a time with an offset") from None
+
+
+def _refuse_to_expire_unstarted(options: Options) -> None:
+    """A task that can only expire is a mistake, and a silent one."""
+    late = (options.expires_in is not None and (options.delay or 0.0) >= options.expires_in) or (
+        options.expires_at is not None
+        and options.run_at is not None
+        and options.run_at >= options.expires_at
+    )
+    if late:
+        raise InvalidOption("expires", "the task would expire before it may start; give it longer")

@@ -1,0 +1,62 @@
+"""The definitions of one app, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from holdfast.definitions.definition import Definition
+from holdfast.errors import InvalidOption, UnknownTask
+
+AnyDefinition = Definition[..., Any, Any]
+
+
+class Registry(Mapping[str, AnyDefinition]):
+    """Name → definition. `registry[name]` raises `UnknownTask` with the closest name there is."""
+
+    def __init__(self) -> None:
+        self._definitions: dict[str, AnyDefinition] = {}
+
+    def add(self, definition: AnyDefinition) -> None:
+        """Take a definition in. The same function again (a reload, a notebook) replaces itself;
+        another function under a taken name is refused, because stored tasks would change meaning.
+        """
+        known = self._definitions.get(definition.name)
+        if known is not None and _origin(known) != _origin(definition):
+            raise InvalidOption(
+                "name",
+                f"two functions would be task {definition.name!r}: {'.'.join(_origin(known))} and "
+                f"{'.'.join(_origin(definition))}. Give one of them another `name=`.",
+            )
+        self._definitions[definition.name] = definition
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(sorted(self._definitions))
+
+    def suggest(self, name: str) -> str | None:
+        """The known name that is closest to this one, if any is close; `mail` finds `app.mail`."""
+        tails = {known.rpartition(".")[2]: known for known in self._definitions}
+        if name in tails:
+            return tails[name]
+        close = get_close_matches(name, self._definitions, n=1)
+        return close[0] if close else None
+
+    def __getitem__(self, name: str) -> AnyDefinition:
+        try:
+            return self._definitions[name]
+        except KeyError:
+            raise UnknownTask(name, suggestion=self.suggest(name)) from None
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self._definitions.get(name, default)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._definitions)
+
+    def __len__(self) -> int:
+        return len(self._definitions)
+
+
+def _origin(definition: AnyDefinition) -> tuple[str, str]:
+    return definition.handler.__module__, definition.handler.__qualname__

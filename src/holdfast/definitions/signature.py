@@ -1,0 +1,115 @@
+"""What a decorated function says about itself: its name, its parameters, what it returns.
+
+Annotations are resolved one by one, so that a return type imported only for type checkers does not
+stand in the way of the parameters. A name that is not defined yet (a model further down the module)
+is looked up again at the first use.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeVar
+
+from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
+
+from holdfast.codec import ArgumentCodec, ResultCodec
+from holdfast.definitions.context import Context
+from holdfast.errors import InvalidArguments, InvalidOption
+
+Parameter = inspect.Parameter
+T = TypeVar("T")
+
+
+class Unresolved(Exception):
+    """An annotation names something that is not defined (yet)."""
+
+
+class Signature:
+    """A function's own words, ready to build codecs from."""
+
+    def __init__(self, function: Callable[..., Any], local_names: Mapping[str, Any]) -> None:
+        self._function = function
+        self._local_names = local_names
+        parameters = list(inspect.signature(function).parameters.values())
+        self.wants_context = bool(parameters) and self._is_context(parameters[0])
+        self.parameters: Sequence[Parameter] = parameters[self.wants_context :]
+        self.is_async = inspect.iscoroutinefunction(function)
+        self._refuse_what_cannot_be_a_task()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The parameters' names, without the context."""
+        return tuple(p.name for p in self.parameters)
+
+    def argument_codec(self, task: str) -> ArgumentCodec:
+        hints = {p.name: self._hint(p.annotation) for p in self.parameters}
+        return _built(partial(ArgumentCodec, task, self.parameters, hints), task)
+
+    def result_codec(self, task: str) -> ResultCodec:
+        annotation = getattr(self._function, "__annotations__", {}).get("return", Parameter.empty)
+        return _built(partial(ResultCodec, task, self._hint(annotation)), task)
+
+    def _hint(self, annotation: Any) -> Any:
+        if annotation is Parameter.empty:
+            return Any
+        holder = SimpleNamespace(__annotations__={"it": annotation})
+        known = getattr(self._function, "__globals__", {})
+        try:
+            return typing.get_type_hints(holder, known, dict(self._local_names), True)["it"]
+        except NameError as error:
+            raise Unresolved(f"{error} (in annotation {annotation!r})") from None
+
+    def _is_context(self, parameter: Parameter) -> bool:
+        annotation = parameter.annotation
+        try:
+            hint = self._hint(annotation)
+        except Unresolved:
+            # Imported for type checkers only: its name is all there is to go by.
+            return str(annotation).rpartition(".")[2] == Context.__name__
+        return isinstance(hint, type) and issubclass(hint, Context)
+
+    def _refuse_what_cannot_be_a_task(self) -> None:
+        function = self._function
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise self._refusal("is a generator; a task must return its result, not yield it")
+        if self.names[:1] in {("self",), ("cls",)}:
+            raise self._refusal(
+                "is a method; a worker has no object to call it on. Make it a function or a "
+                "@staticmethod (with @staticmethod above the task decorator) and pass an id"
+            )
+        if any(self._is_context(p) for p in self.parameters):
+            raise self._refusal("takes a Context that is not its first parameter; move it there")
+
+    def _refusal(self, problem: str) -> InvalidOption:
+        called = getattr(self._function, "__qualname__", repr(self._function))
+        return InvalidOption("task", f"{called} {problem}.")
+
+
+def task_name(function: Callable[..., Any]) -> str:
+    """`module.qualname`; a script's functions are named after its file, as its worker sees them."""
+    module = function.__module__
+    if module == "__main__":
+        main = sys.modules["__main__"]
+        spec, path = getattr(main, "__spec__", None), getattr(main, "__file__", None)
+        module = spec.name if spec else Path(path).stem if path else module
+    return f"{module}.{function.__qualname__}"
+
+
+def _built(build: Callable[[], T], task: str) -> T:
+    """Build a codec, in the errors of this house."""
+    try:
+        return build()
+    except PydanticSchemaGenerationError as error:
+        raise InvalidArguments(
+            f"task {task!r} has an annotation without a JSON form: {error.message.splitlines()[0]} "
+            "Annotate with plain types, dataclasses or Pydantic models, and pass ids or URLs "
+            "instead of connections, files and the like."
+        ) from None
+    except (PydanticUserError, NameError) as error:
+        raise Unresolved(str(error)) from None

@@ -1,0 +1,134 @@
+"""A decorator's options, read and checked against the function they stand on."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from holdfast.core.duration import LONGEST, parse_size
+from holdfast.core.retry import RetryPolicy
+from holdfast.core.task import Priority
+from holdfast.definitions import readers
+from holdfast.definitions.keys import MakeKey, key_maker
+from holdfast.definitions.options import Executor, Retry, TaskKeywords
+from holdfast.definitions.signature import Signature, task_name
+from holdfast.errors import InvalidOption
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """What a decorator said. None for `max_retries` and `timeout` means: by priority; an infinite
+    `timeout` means no limit.
+    """
+
+    name: str
+    executor: Executor
+    queue: str = "default"
+    priority: Priority = Priority.NORMAL
+    max_retries: int | None = None
+    timeout: float | None = None
+    timeout_growth: float = 1.0
+    timeout_cap: float = LONGEST
+    retry: Retry | None = None
+    no_retry_for: tuple[type[BaseException], ...] = ()
+    lock: MakeKey | None = None
+    unique: MakeKey | Literal[True] | None = None
+    memory_limit: int | None = None
+    tags: tuple[str, ...] = ()
+    requires: frozenset[str] = frozenset()
+
+
+def read_spec(
+    function: Callable[..., Any], signature: Signature, keywords: Mapping[str, object]
+) -> Spec:
+    """Read a decorator's keywords; `InvalidOption` names the first that makes no sense."""
+    readers.refuse_unknown(keywords, TaskKeywords.__annotations__)
+    given = {name: value for name, value in keywords.items() if value is not None}
+    read: dict[str, Any] = {
+        name: _READERS[name](name, value) for name, value in given.items() if name in _READERS
+    }
+    read.setdefault("name", task_name(function))
+    read["executor"] = _executor(signature, given.get("executor"))
+    if "lock" in given:
+        read["lock"] = key_maker("lock", given["lock"], signature.names)
+    if "unique" in given:
+        read["unique"] = _unique(given["unique"], signature)
+    spec = Spec(**read)
+    if spec.memory_limit is not None and spec.executor is not Executor.PROCESS:
+        raise InvalidOption(
+            "memory_limit", "holds for tasks with executor='process' only; add that, or drop it"
+        )
+    return spec
+
+
+def _executor(signature: Signature, value: object) -> Executor:
+    natural = Executor.ASYNC if signature.is_async else Executor.THREAD
+    if value is None:
+        return natural
+    words = [e.value for e in Executor]
+    if value not in words:
+        raise InvalidOption(
+            "executor",
+            f"expected {', '.join(words)}, got {value!r}.{readers.hint(value, words)}",
+        )
+    executor = Executor(str(value))
+    if executor not in {natural, Executor.PROCESS}:
+        kind = "an async function" if signature.is_async else "a plain function"
+        raise InvalidOption(
+            "executor", f"{kind} runs as {natural.value!r} or 'process', got {value!r}"
+        )
+    return executor
+
+
+def _unique(value: object, signature: Signature) -> MakeKey | Literal[True] | None:
+    if isinstance(value, bool):
+        return True if value else None
+    return key_maker("unique", value, signature.names)
+
+
+def _retry(option: str, value: object) -> Retry:
+    if isinstance(value, RetryPolicy) or callable(value):
+        return value
+    raise InvalidOption(
+        option,
+        f"expected exponential(…), fixed(…) or a function from n to seconds, got {value!r}",
+    )
+
+
+def _exceptions(option: str, value: object) -> tuple[type[BaseException], ...]:
+    kinds = value if isinstance(value, tuple) else (value,)
+    for kind in kinds:
+        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+            raise InvalidOption(option, f"expected exception classes, got {kind!r}")
+    return kinds
+
+
+def _growth(option: str, value: object) -> float:
+    if isinstance(value, (int, float)) and 1 <= value <= 100 and not math.isnan(value):
+        return float(value)
+    raise InvalidOption(option, f"expected a number from 1 to 100, got {value!r}")
+
+
+def _memory(option: str, value: object) -> int:
+    size = readers.reread(option, parse_size, value)
+    if size < 1024 * 1024:
+        raise InvalidOption(option, f"expected 1 MiB or more, got {value!r}")
+    return size
+
+
+_READERS: Mapping[str, Callable[[str, object], object]] = {
+    "name": readers.read_name,
+    "queue": readers.read_name,
+    "priority": readers.read_priority,
+    "max_retries": readers.read_retries,
+    "timeout": readers.read_timeout,
+    "timeout_growth": _growth,
+    "timeout_cap": readers.read_duration,
+    "retry": _retry,
+    "no_retry_for": _exceptions,
+    "memory_limit": _memory,
+    "tags": readers.read_tags,
+    "requires": readers.read_capabilities,
+}

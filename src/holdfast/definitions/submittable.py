@@ -1,0 +1,79 @@
+"""The ways to submit, written once for a definition and for a definition with options.
+
+`P` are the handler's parameters without the context, so a type checker sees a wrong argument in
+`f.submit(…)` and in `f.options(…).submit(…)` alike.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
+
+from holdfast.core.task import Json
+from holdfast.definitions.call import Call, submit_calls
+from holdfast.definitions.handle import Handle
+from holdfast.definitions.options import SubmitKeywords, read_options
+
+if TYPE_CHECKING:
+    from holdfast.definitions.definition import Definition
+    from holdfast.definitions.home import Home
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Submittable(ABC, Generic[P, R]):
+    """Something that can be submitted with the parameters `P` and will result in an `R`."""
+
+    @property
+    @abstractmethod
+    def home(self) -> Home: ...
+
+    @abstractmethod
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
+        """Check the arguments now, submit later: `app.submit_many([f.call(1), g.call(2)])`."""
+
+    @abstractmethod
+    def options(self, **options: Unpack[SubmitKeywords]) -> WithOptions[P, R]:
+        """The same task, submitted differently; see `SubmitKeywords`."""
+
+    def submit(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+        """Submit from sync code. When it returns, the task is durable."""
+        return self.home.wait_for(self._submitted(self.call(*args, **kwargs)))
+
+    async def submit_async(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+        """Submit from async code. When it returns, the task is durable."""
+        return await self._submitted(self.call(*args, **kwargs))
+
+    def delay(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+        """Another word for `submit`, for those who come from there."""
+        return self.submit(*args, **kwargs)
+
+    async def _submitted(self, call: Call[R]) -> Handle[R]:
+        return (await submit_calls(self.home, [call]))[0]
+
+
+class WithOptions(Submittable[P, R]):
+    """A definition with one submit's options. Immutable: `options()` returns another."""
+
+    __slots__ = ("_definition", "_keywords", "_options")
+
+    def __init__(self, definition: Definition[P, R, Any], keywords: Mapping[str, Any]) -> None:
+        self._definition = definition
+        self._keywords = keywords
+        self._options = read_options(keywords)
+
+    @property
+    def home(self) -> Home:
+        return self._definition.home
+
+    def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
+        return self._definition.make_call(args, kwargs, self._options)
+
+    def call_json(self, arguments: Mapping[str, Json]) -> Call[R]:
+        """Like `call`, with JSON values by name: what a command line or a REST body has."""
+        return self._definition.make_json_call(arguments, self._options)
+
+    def options(self, **options: Unpack[SubmitKeywords]) -> WithOptions[P, R]:
+        return WithOptions(self._definition, {**self._keywords, **options})
