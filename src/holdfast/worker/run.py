@@ -89,7 +89,9 @@ class Runner(Protocol):
     """Runs attempts in one kind of place."""
 
     async def run(self, run: Run) -> Outcome:
-        """Bring the attempt to its end: in time, stopped, or dead. Never raises for a handler's fault.
+        """Bring the attempt to its end: in time, stopped, or dead.
+
+        Never raises for a handler's fault.
 
         When this returns, the slot is free and, for processes, the body is really gone.
         """

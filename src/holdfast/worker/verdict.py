@@ -1,7 +1,7 @@
 """From what happened in a handler to an `Outcome`: the words that end up in the task's history.
 
 Errors are kept as text that every store can hold: no NUL, no lone surrogate, bounded in length.
-A traceback begins at the first frame that is not ours, for the reader is looking for their own code.
+A traceback begins at the first frame that is not ours: the reader is looking for their own code.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, assert_never
 
 from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded, TimedOut
-from holdfast.core.task import Claim, TaskError
+from holdfast.core.task import TaskError
 from holdfast.definitions.definition import Definition
 from holdfast.errors import AttemptTimeout, PayloadRefused, Retry, Snooze, UnknownTask
 from holdfast.worker.run import Run, StopReason
@@ -44,7 +44,7 @@ def stopped(run: Run, error: BaseException | None = None) -> Outcome:
     assert run.stop_reason is not None
     match run.stop_reason:
         case StopReason.TIMED_OUT:
-            return TimedOut(_out_of_time(run.claim, error))
+            return TimedOut(_out_of_time(run, error))
         case StopReason.CANCELLED:
             return Stopped()
         case StopReason.DRAINED | StopReason.LOST:
@@ -112,8 +112,9 @@ def _unstorable(error: Exception) -> TaskError:
     )
 
 
-def _out_of_time(claim: Claim, error: BaseException | None) -> TaskError:
-    limit = "its timeout" if claim.timeout is None else f"its timeout of {claim.timeout:g} s"
+def _out_of_time(run: Run, error: BaseException | None) -> TaskError:
+    timeout = run.definition.timeout_of(run.claim)
+    limit = "its timeout" if timeout is None else f"its timeout of {timeout:g} s"
     return TaskError(
         type=AttemptTimeout.__qualname__,
         message=f"the attempt ran longer than {limit} and was stopped",

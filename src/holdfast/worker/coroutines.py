@@ -1,0 +1,179 @@
+"""Runs `async def` handlers on the worker's loop, without a task and a timer for each.
+
+A slot is a long-lived task that runs one body after another. Its first step is taken by hand: a
+body that never suspends is done right there, having touched neither deadline nor bookkeeping. One
+that does suspend is driven on inside the slot's task, each step in a contextvars context of its
+own, so that nothing it sets is seen by the next body.
+
+**Stopping.** The slot's task is cancelled, the driver hands the `CancelledError` to the body. A
+body that swallows it is cancelled again, and in the end no longer driven at all: the driver closes
+it and walks away. Only a body that waits for a task of its own which refuses to die keeps even the
+driver from running; then the slot is given up (`on_stuck`) and replaced. A body that never
+suspends cannot be stopped from here: that needs the process executor.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import suppress
+from contextvars import Context as Variables
+from contextvars import copy_context
+from types import coroutine
+from typing import Any, NamedTuple
+
+from holdfast.core.lifecycle import Outcome, Released
+from holdfast.definitions.context import Context, enter_context
+from holdfast.worker.deadlines import Deadlines
+from holdfast.worker.run import Run, StopReason
+from holdfast.worker.verdict import accept, judge, stopped
+
+PATIENCE = (0.5, 0.15, 0.15)
+"""Seconds between the steps of stopping a body: cancel, cancel again, close it, give up the slot.
+
+Half a second is for an honest `finally`; all of them together keep a timeout less than 1 s late.
+"""
+
+
+class Suspended(NamedTuple):
+    """A body that waits for something; `awaited` is what it gave the loop."""
+
+    body: Coroutine[Any, Any, Any]
+    variables: Variables
+    awaited: Any
+
+
+class CoroutineRunner:
+    """Brings coroutines to an outcome: `begin` takes the first step, `finish` the rest if any."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        deadlines: Deadlines,
+        on_stuck: Callable[[Run], None],
+    ) -> None:
+        self._loop = loop
+        self._deadlines = deadlines
+        self._on_stuck = on_stuck
+        self._variables = copy_context()
+
+    def begin(self, run: Run) -> Outcome | Suspended:
+        """Take the first step."""
+        variables = self._variables.copy()
+        definition = run.definition
+        bodies: list[Coroutine[Any, Any, Any]] = []
+        try:
+            awaited = variables.run(_first_step, run, bodies)
+        except StopIteration as end:
+            return accept(definition, end.value)
+        except BaseException as error:  # noqa: BLE001 - SystemExit in a handler is the handler's error
+            return judge(definition, error)
+        return Suspended(bodies[0], variables, awaited)
+
+    async def finish(self, run: Run, rest: Suspended) -> Outcome:
+        """Drive the body to its end, or stop it."""
+        task = asyncio.current_task()
+        assert task is not None
+        stopping = _Stopping(self._loop, run, task, self._on_stuck)
+        run.on_stop = stopping.begin
+        self._deadlines.watch(run)
+        try:
+            value = await _drive(rest, stopping)
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # noqa: BLE001 - see `begin`
+            return _came_out(run, error, task)
+        finally:
+            run.on_stop = None
+            self._deadlines.forget(run)
+        return accept(run.definition, value) if run.stop_reason is None else stopped(run)
+
+    async def run(self, run: Run) -> Outcome:
+        """Both parts, as every runner has it."""
+        outcome = self.begin(run)
+        return await self.finish(run, outcome) if isinstance(outcome, Suspended) else outcome
+
+    async def close(self) -> None:
+        """Nothing is held: bodies live in their slots."""
+
+
+class _Stopping:
+    """The steps of stopping one body, each firmer than the last."""
+
+    __slots__ = ("_loop", "_on_stuck", "_run", "_step", "_task", "gave_up")
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        run: Run,
+        task: asyncio.Task[Any],
+        on_stuck: Callable[[Run], None],
+    ) -> None:
+        self._loop = loop
+        self._run = run
+        self._task = task
+        self._on_stuck = on_stuck
+        self._step = 0
+        self.gave_up = False
+
+    def begin(self, _reason: StopReason) -> None:
+        self._press()
+
+    def _press(self) -> None:
+        if self._run.ended:
+            return
+        if self._step == len(PATIENCE):
+            self._on_stuck(self._run)
+            return
+        self.gave_up = self._step == len(PATIENCE) - 1
+        # The slot leaves this task behind after any cancellation, so none can hit the next body.
+        self._task.cancel()
+        self._loop.call_later(PATIENCE[self._step], self._press)
+        self._step += 1
+
+
+def _first_step(run: Run, bodies: list[Coroutine[Any, Any, Any]]) -> Any:
+    definition = run.definition
+    context = Context(run.claim, run)
+    enter_context(context)
+    args, kwargs = definition.load(run.claim.payload)
+    if definition.wants_context:
+        body = definition.handler(context, *args, **kwargs)
+    else:
+        body = definition.handler(*args, **kwargs)
+    bodies.append(body)
+    return body.send(None)
+
+
+@coroutine
+def _drive(rest: Suspended, stopping: _Stopping) -> Generator[Any, Any, Any]:
+    """What `await body` does, but inside the body's own variables, and able to walk away."""
+    body, variables, awaited = rest
+    step: Callable[[Any], Any]
+    while True:
+        try:
+            sent = yield awaited
+        except GeneratorExit:
+            variables.run(body.close)
+            raise
+        except BaseException as error:
+            if stopping.gave_up:
+                with suppress(BaseException):
+                    variables.run(body.close)
+                raise
+            step, sent = body.throw, error
+        else:
+            step = body.send
+        try:
+            awaited = variables.run(step, sent)
+        except StopIteration as end:
+            return end.value
+
+
+def _came_out(run: Run, error: BaseException, task: asyncio.Task[Any]) -> Outcome:
+    if run.stop_reason is not None:
+        return stopped(run, error)
+    if isinstance(error, asyncio.CancelledError) and task.cancelling():
+        # Somebody ends the whole loop. That is no fault of the task: it goes back uncharged.
+        return Released()
+    return judge(run.definition, error)

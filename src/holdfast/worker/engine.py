@@ -1,0 +1,166 @@
+"""The parts of a worker, joined: feeder → shelf → slots → ledger → settler → store.
+
+Made inside the running loop, once per `Worker.run()`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from holdfast.core.lifecycle import Outcome
+from holdfast.core.task import Settlement, WorkerId
+from holdfast.definitions.definition import Executor
+from holdfast.definitions.registry import Registry
+from holdfast.ports.dispatcher import Dispatcher
+from holdfast.ports.store import Store
+from holdfast.settings import Settings
+from holdfast.worker.cancels import CancelWatch
+from holdfast.worker.coroutines import CoroutineRunner
+from holdfast.worker.deadlines import Deadlines
+from holdfast.worker.feeder import Feeder
+from holdfast.worker.ledger import Ledger
+from holdfast.worker.membership import Membership
+from holdfast.worker.pace import Pace
+from holdfast.worker.pulse import StartHeart
+from holdfast.worker.reporter import Reporter
+from holdfast.worker.run import Run, Runner, StopReason
+from holdfast.worker.settler import Settler
+from holdfast.worker.slots import Execute, Slots
+from holdfast.worker.threads import ThreadRunner
+
+Middleware = Callable[[Run, Execute], Awaitable[Outcome]]
+"""Surrounds a run: `await inner(run)` is the run itself. It costs coroutines the fast lane."""
+
+
+class Engine:
+    """Everything that lives as long as one `Worker.run()`."""
+
+    def __init__(
+        self,
+        store: Store,
+        dispatcher: Dispatcher,
+        registry: Registry,
+        settings: Settings,
+        *,
+        worker_id: WorkerId,
+        app_spec: str | None,
+        burst: bool,
+        start_heart: StartHeart,
+        middleware: Sequence[Middleware],
+    ) -> None:
+        loop = asyncio.get_running_loop()
+        self._settings = settings
+        self._app_spec = app_spec
+        self._loop = loop
+        self._elsewhere: dict[Executor, Runner] = {}
+        pace = Pace(settings.concurrency)
+        self.deadlines = Deadlines(loop)
+        self.membership = Membership(
+            store,
+            settings,
+            worker_id,
+            start_heart=start_heart,
+            load=lambda: self.slots.busy,
+            on_lost=self._lost,
+        )
+        self.reporter = Reporter(store, loop, self.membership.refused)
+        self.settler = Settler(
+            store, self.reporter, on_saved=self._saved, on_refused=self.membership.refused
+        )
+        self.ledger = Ledger(
+            registry,
+            settings,
+            save=self.settler.put,
+            wake=dispatcher.wake,
+            nudge=self._nudge,
+        )
+        self.feeder = Feeder(
+            store,
+            dispatcher,
+            settings,
+            lessee=self.membership,
+            pace=pace,
+            floor=self,
+            settle=self.ledger.enter,
+            burst=burst,
+        )
+        self._coroutines = CoroutineRunner(loop, self.deadlines, self._give_up)
+        self.slots = Slots(
+            self.feeder.shelf,
+            registry,
+            pace,
+            hot=None if middleware else self._coroutines,
+            execute=_chain(middleware, self._execute),
+            report=self.reporter.put,
+            settle=self.ledger.enter,
+        )
+        self.cancels = CancelWatch(
+            store,
+            lessee=self.membership,
+            slots=self.slots,
+            shelf=self.feeder.shelf,
+            settle=self.ledger.enter,
+        )
+
+    # -- the floor, as the feeder sees it ---------------------------------------------------------
+
+    def ages(self) -> list[float]:
+        return self.slots.ages()
+
+    def is_full(self) -> bool:
+        return self.settler.is_full
+
+    def is_quiet(self) -> bool:
+        return not (self.slots.busy or self.settler.unsaved or len(self.feeder.shelf))
+
+    async def close(self) -> None:
+        """Let go of threads, processes and timers."""
+        self.deadlines.close()
+        for runner in self._elsewhere.values():
+            await runner.close()
+
+    # The parts know each other in a circle; these are called only once all of them are made.
+
+    def _nudge(self, due_in: float) -> None:
+        self.feeder.nudge(due_in)
+
+    def _give_up(self, run: Run) -> None:
+        self.slots.give_up(run)
+
+    def _saved(self, settlements: Sequence[Settlement]) -> None:
+        self.ledger.saved(settlements)
+        self.feeder.room()
+
+    def _lost(self, worker_id: WorkerId) -> None:
+        self.feeder.shelf.drop(worker_id)
+        for run in self.slots.running:
+            if run.claim.worker_id == worker_id:
+                run.stop(StopReason.LOST)
+
+    async def _execute(self, run: Run) -> Outcome:
+        executor = run.definition.executor
+        if executor is Executor.ASYNC:
+            return await self._coroutines.run(run)
+        runner = self._elsewhere.get(executor)
+        if runner is None:
+            runner = self._elsewhere[executor] = self._start(executor)
+        return await runner.run(run)
+
+    def _start(self, executor: Executor) -> Runner:
+        if executor is Executor.THREAD:
+            return ThreadRunner(self._loop, self.deadlines)
+        # Only workers that run such tasks pay for the machinery of child processes.
+        from holdfast.worker.processes.runner import ProcessRunner  # noqa: PLC0415
+
+        return ProcessRunner(self._app_spec, self._settings, self._settings.concurrency)
+
+
+def _chain(middleware: Sequence[Middleware], execute: Execute) -> Execute:
+    for one in reversed(middleware):
+        execute = _around(one, execute)
+    return execute
+
+
+def _around(middleware: Middleware, inner: Execute) -> Execute:
+    return lambda run: middleware(run, inner)

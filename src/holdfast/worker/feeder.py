@@ -1,0 +1,220 @@
+"""Brings work: claims ahead of the slots, by time; sleeps when there is none.
+
+A claim is issued while the batch before still runs, so slots do not wait for the store as long as
+there is work. What was claimed and will not start soon after all goes back, uncharged.
+
+A claim in flight is never cancelled: the store may have started its tasks already. Only naps are.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Protocol
+
+import structlog
+
+from holdfast.core.lifecycle import Outcome, Released
+from holdfast.core.task import Claim, Claimed, WorkerId
+from holdfast.errors import SchemaMismatch, StoreUnavailable, WorkerGone
+from holdfast.ports.dispatcher import Dispatcher, Listener
+from holdfast.ports.store import TaskStore
+from holdfast.settings import Settings
+from holdfast.worker.outage import Outage
+from holdfast.worker.pace import Pace
+from holdfast.worker.shelf import Shelf
+
+log = structlog.get_logger("holdfast.worker")
+
+LOOK_AGAIN = 0.25
+"""Seconds between looks at what is held unstarted."""
+AT_ONCE = 0.05
+"""What is due within this many seconds is waited for even by a worker in a burst."""
+
+
+class Lessee(Protocol):
+    """Under which id the worker claims now, and how it gets another when that is gone."""
+
+    @property
+    def id(self) -> WorkerId: ...
+
+    async def renew(self, gone: WorkerId) -> None:
+        """Register anew, unless that has happened since."""
+        ...
+
+
+class Floor(Protocol):
+    """What the feeder must know of the slots and of what they leave behind."""
+
+    def ages(self) -> Iterable[float]:
+        """How long each running task has been at it."""
+        ...
+
+    def is_full(self) -> bool:
+        """Whether too many results wait to be saved to start more."""
+        ...
+
+    def is_quiet(self) -> bool:
+        """Whether nothing runs and nothing waits to be saved."""
+        ...
+
+
+class Feeder:
+    """Keeps the shelf filled with what will start soon, and with no more."""
+
+    def __init__(
+        self,
+        store: TaskStore,
+        dispatcher: Dispatcher,
+        settings: Settings,
+        *,
+        lessee: Lessee,
+        pace: Pace,
+        floor: Floor,
+        settle: Callable[[Claim, Outcome], None],
+        burst: bool,
+    ) -> None:
+        self._store = store
+        self._dispatcher = dispatcher
+        self._settings = settings
+        self._lessee = lessee
+        self._pace = pace
+        self._floor = floor
+        self._settle = settle
+        self._burst = burst
+        self._closing = asyncio.Event()
+        self._room = asyncio.Event()
+        self._nap: asyncio.Task[bool] | None = None
+        self._due_at: float | None = None
+        self._outage = Outage("claim")
+        self.shelf = Shelf(asyncio.get_running_loop(), self._room.set)
+
+    def nudge(self, due_in: float = 0.0) -> None:
+        """There will be work in that many seconds: look again then at the latest."""
+        at = time.monotonic() + due_in
+        if self._due_at is None or at < self._due_at:
+            self._due_at = at
+            if self._nap is not None:
+                self._nap.cancel()
+
+    def room(self) -> None:
+        """Something has ended or was saved: there may be room for more."""
+        self._room.set()
+
+    def close(self) -> None:
+        """Claim no more, hand back what has not started, send idle slots home."""
+        self._closing.set()
+        self._room.set()
+        if self._nap is not None:
+            self._nap.cancel()
+        self._release(len(self.shelf))
+        self.shelf.close()
+
+    async def run(self) -> None:
+        """Feed until closed; in a burst, until nothing is left to do."""
+        async with self._dispatcher.listen(self._settings.served_queues) as listener:
+            while not self._closing.is_set():
+                self._room.clear()
+                wanted = self._wanted()
+                if wanted <= 0:
+                    await self._wait_for_room(LOOK_AGAIN if len(self.shelf) else None)
+                    continue
+                claimed = await self._claim(wanted)
+                if claimed is None:
+                    continue
+                self._receive(claimed)
+                if len(claimed.claims) < wanted and not self._closing.is_set():
+                    if self._is_over(claimed):
+                        return
+                    await self._rest(listener, claimed)
+
+    def _wanted(self) -> int:
+        shelf = self.shelf
+        ahead = 0 if self._floor.is_full() else self._pace.ahead(self._floor.ages())
+        shelf.low = ahead // 2
+        held, idle = len(shelf), shelf.idle
+        if held > 2 * max(ahead, idle) + 1:
+            # Work was guessed to be short and is not: let others have what will not start soon.
+            self._release(held - max(ahead, idle))
+            return 0
+        if self._floor.is_full() or (held > shelf.low and held >= idle):
+            return 0
+        return max(idle, ahead) - held
+
+    async def _claim(self, wanted: int) -> Claimed | None:
+        worker_id = self._lessee.id
+        self._due_at = None  # the answer will know of everything saved until now
+        try:
+            claimed = await self._store.claim(
+                worker_id,
+                queues=self._settings.served_queues,
+                capabilities=self._settings.capabilities,
+                limit=wanted,
+            )
+        except WorkerGone:
+            await self._lessee.renew(worker_id)
+            return None
+        except SchemaMismatch:
+            raise
+        except Exception as error:
+            if not isinstance(error, StoreUnavailable):
+                log.exception("store.failed", doing="claim")
+            await self._doze(self._outage.delay(error))
+            return None
+        self._outage.over()
+        return claimed
+
+    def _receive(self, claimed: Claimed) -> None:
+        claims = claimed.claims
+        if self._closing.is_set():
+            for claim in claims:
+                self._settle(claim, Released())
+            return
+        self._pace.received(len(claims), sum(len(claim.payload) for claim in claims))
+        self.shelf.put(claims)
+
+    def _is_over(self, claimed: Claimed) -> bool:
+        if not self._burst or claimed.claims or len(self.shelf) or not self._floor.is_quiet():
+            return False
+        return claimed.next_due is None or claimed.next_due > AT_ONCE
+
+    async def _rest(self, listener: Listener, claimed: Claimed) -> None:
+        """The store has no more for now: sleep until woken, due, or the next poll."""
+        nap = self._settings.poll * random.uniform(0.8, 1.2)  # noqa: S311 - jitter, no secret
+        if claimed.next_due is not None:
+            nap = min(nap, claimed.next_due)
+        if self._due_at is not None:
+            nap = min(nap, self._due_at - time.monotonic())
+        if self._burst and not self._floor.is_quiet():
+            await self._wait_for_room(max(0.001, min(nap, LOOK_AGAIN)))
+        else:
+            await self._sleep(
+                listener, max(0.001, min(nap, LOOK_AGAIN) if len(self.shelf) else nap)
+            )
+
+    async def _sleep(self, listener: Listener, seconds: float) -> None:
+        self._nap = nap = asyncio.ensure_future(listener.wait(seconds))
+        try:
+            await asyncio.wait({nap})
+        finally:
+            self._nap = None
+            nap.cancel()
+        if not nap.cancelled() and (error := nap.exception()) is not None:
+            # A dispatcher is a hint: one that fails costs latency, not work.
+            log.warning("dispatcher.failed", error=str(error))
+            await self._doze(seconds)
+
+    async def _doze(self, seconds: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._closing.wait(), seconds)
+
+    async def _wait_for_room(self, timeout: float | None) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._room.wait(), timeout)
+
+    def _release(self, count: int) -> None:
+        for claim in self.shelf.last(count):
+            self._settle(claim, Released())

@@ -1,0 +1,98 @@
+"""Turns outcomes into settlements, says so in the log, and wakes whoever waits for the result.
+
+`core.lifecycle.settle` decides; this is where its answer is entered. A settlement can make other
+work ready: a task handed back, a retry that is due soon, the next in line for a lock. Nobody
+submits those, so nobody wakes a worker for them: that happens here, once they are on disk.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Sequence
+
+import structlog
+
+from holdfast.core.lifecycle import Backoff, Outcome, Succeeded, settle
+from holdfast.core.task import Claim, Settlement, State, TaskId
+from holdfast.definitions.registry import AnyDefinition, Registry
+from holdfast.settings import Settings
+
+log = structlog.get_logger("holdfast.worker")
+
+AT_ONCE = 0.01
+"""Work that is due within this many seconds is announced to other workers too."""
+
+
+class Ledger:
+    """Enters how attempts ended."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        settings: Settings,
+        *,
+        save: Callable[[Settlement], None],
+        wake: Callable[[Collection[str]], None],
+        nudge: Callable[[float], None],
+    ) -> None:
+        self._registry = registry
+        self._crash_limit = settings.crash_limit
+        self._policy = settings.retry_policy
+        self._save = save
+        self._wake = wake
+        self._nudge = nudge
+        self._echoes: dict[tuple[TaskId, int], str] = {}
+
+    def enter(self, claim: Claim, outcome: Outcome) -> None:
+        """This attempt has ended thus."""
+        if isinstance(outcome, Succeeded):
+            settlement = settle(claim, outcome, backoff=_never, crash_limit=self._crash_limit)
+            if claim.lock is not None:
+                self._echoes[claim.task_id, claim.attempt] = claim.queue
+        else:
+            backoff = self._backoff(claim)
+            settlement = settle(claim, outcome, backoff=backoff, crash_limit=self._crash_limit)
+            self._echoes[claim.task_id, claim.attempt] = claim.queue
+            _announce(claim, settlement)
+        self._save(settlement)
+
+    def saved(self, settlements: Sequence[Settlement]) -> None:
+        """These are on disk: whatever they made ready may start."""
+        if not self._echoes:
+            return
+        queues: set[str] = set()
+        for one in settlements:
+            queue = self._echoes.pop((one.task_id, one.attempt), None)
+            if queue is not None:
+                self._nudge(one.delay)
+                if one.delay <= AT_ONCE:
+                    queues.add(queue)
+        if queues:
+            self._wake(queues)
+
+    def _backoff(self, claim: Claim) -> Backoff:
+        definition: AnyDefinition | None = self._registry.get(claim.name)
+        if definition is None:
+            return _never  # it fails for good
+        return definition.backoff(claim, random.random, self._policy)
+
+
+def _never(_n: int) -> float:
+    raise AssertionError("this task has ended; there is no next attempt to wait for")
+
+
+def _announce(claim: Claim, settlement: Settlement) -> None:
+    say = log.bind(task=claim.task_id, name=claim.name, attempt=claim.attempt)
+    error = settlement.error
+    why = {} if error is None else {"error": f"{error.type}: {error.message}"}
+    match settlement.state:
+        case State.FAILED:
+            say.warning("task.failed", **why)
+        case State.DEAD_LETTER:
+            say.warning("task.dead_lettered", reason=settlement.reason, **why)
+        case State.RETRYING:
+            say.info("task.retrying", in_seconds=round(settlement.delay, 3), **why)
+        case State.CANCELLED:
+            say.info("task.cancelled")
+        case _:
+            say.debug("task.released", in_seconds=round(settlement.delay, 3))

@@ -1,0 +1,129 @@
+"""The worker's place in the store: registered, beating, and registered anew when it was given up.
+
+A worker that pauses longer than its lease (a stopped process, a suspended machine) comes back to
+find that it was declared lost and its tasks were started elsewhere. Its bodies are stopped, what it
+held is forgotten, and it goes on under a new id: an id that was buried never rises.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import Callable, Sequence
+
+import structlog
+
+from holdfast.core.task import Refusal, WorkerId, WorkerInfo, WorkerStatus
+from holdfast.errors import StoreUnavailable
+from holdfast.ports.store import WorkerStore
+from holdfast.settings import Settings
+from holdfast.worker.outage import Outage
+from holdfast.worker.pulse import Heart, StartHeart
+from holdfast.worker.version import version
+
+log = structlog.get_logger("holdfast.worker")
+
+
+def new_worker_id() -> WorkerId:
+    """An id nobody had before: host, process, and something random."""
+    return WorkerId(f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}")
+
+
+class Membership:
+    """Registers the worker, keeps its heart going, notices when it was declared lost."""
+
+    def __init__(
+        self,
+        store: WorkerStore,
+        settings: Settings,
+        worker_id: WorkerId,
+        *,
+        start_heart: StartHeart,
+        load: Callable[[], int],
+        on_lost: Callable[[WorkerId], None],
+    ) -> None:
+        self._store = store
+        self._settings = settings
+        self._id = worker_id
+        self._start_heart = start_heart
+        self._load = load
+        self._on_lost = on_lost
+        self._status = WorkerStatus.ACTIVE
+        self._heart: Heart | None = None
+        self._renewing = asyncio.Lock()
+        self._outage = Outage("register")
+
+    @property
+    def id(self) -> WorkerId:
+        """The id under which it claims now."""
+        return self._id
+
+    async def join(self) -> None:
+        """Register, however long the store is away, and start the heart."""
+        while True:
+            try:
+                await self._store.register(self._info())
+            except StoreUnavailable as error:
+                await asyncio.sleep(self._outage.delay(error))
+            else:
+                break
+        self._outage.over()
+        if self._heart is None:
+            self._heart = self._start_heart(self._id)
+        else:
+            self._heart.set_worker(self._id)
+
+    async def renew(self, gone: WorkerId) -> None:
+        """That id was declared lost: forget what was done under it, and join under another."""
+        async with self._renewing:
+            if gone != self._id:
+                return
+            self._id = new_worker_id()
+            log.warning("worker.lost", worker=gone, now=self._id)
+            self._on_lost(gone)
+            await self.join()
+
+    async def refused(self, refusals: Sequence[Refusal]) -> None:
+        """The store refused something of ours: find out whether that was all it refuses."""
+        if any(refusal.worker_id == self._id for refusal in refusals):
+            await self.tick()
+
+    async def tick(self) -> float:
+        """Say that we are alive and how busy; renew if nobody believes it."""
+        worker_id = self._id
+        if not await self._store.beat(worker_id, load=self._load(), status=self._status):
+            await self.renew(worker_id)
+        return self._settings.heartbeat
+
+    async def drain(self) -> None:
+        """Say that this worker takes no more."""
+        self._status = WorkerStatus.DRAINING
+        try:
+            await self._store.beat(self._id, load=self._load(), status=self._status)
+        except StoreUnavailable as error:
+            self._outage.delay(error)
+
+    async def retire(self) -> None:
+        """Leave in good order. If the store is away the lease runs out instead."""
+        if self._heart is not None:
+            self._heart.close()
+        try:
+            await self._store.retire(self._id)
+        except StoreUnavailable as error:
+            self._outage.delay(error)
+
+    def _info(self) -> WorkerInfo:
+        settings = self._settings
+        return WorkerInfo(
+            id=self._id,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            version=version(),
+            queues=settings.served_queues,
+            capabilities=settings.capabilities,
+            capacity=settings.concurrency,
+            load=self._load(),
+            status=self._status,
+        )

@@ -1,0 +1,62 @@
+"""Who says that this worker is alive.
+
+A heartbeat must come from where user code cannot starve it: a C call that holds the interpreter
+for a minute would otherwise look like death. So it is sent by another process (the supervisor, or
+a small one of its own: `holdfast.worker.heart`). Only a store that no other process can reach
+(`memory://`) is beaten from a thread in here; its workers and rescuers share one process anyway.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Protocol
+
+from holdfast.core.task import WorkerId
+from holdfast.errors import StoreUnavailable
+from holdfast.ports.store import WorkerStore
+
+
+class Heart(Protocol):
+    """Beats for one worker until closed. Its methods do not block."""
+
+    def set_worker(self, worker_id: WorkerId) -> None:
+        """Beat for this id from now on: the old one is gone."""
+        ...
+
+    def close(self) -> None:
+        """Beat no more."""
+        ...
+
+
+StartHeart = Callable[[WorkerId], Heart]
+
+
+class ThreadHeart:
+    """Beats from a thread of this process."""
+
+    def __init__(self, store: WorkerStore, worker_id: WorkerId, every: float) -> None:
+        self._store = store
+        self._worker_id = worker_id
+        self._every = every
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="holdfast-heart", daemon=True)
+        self._thread.start()
+
+    def set_worker(self, worker_id: WorkerId) -> None:
+        self._worker_id = worker_id
+
+    def close(self) -> None:
+        self._closed.set()
+
+    def _beat(self) -> None:
+        with asyncio.Runner() as runner:
+            while not self._closed.wait(self._every):
+                try:
+                    runner.run(self._one())
+                except StoreUnavailable:
+                    continue  # the next beat is soon enough: a lease lasts several
+
+    async def _one(self) -> None:
+        await self._store.beat(self._worker_id)

@@ -1,0 +1,112 @@
+"""Carries what handlers say while they run (progress, cost, log lines) to the store.
+
+Reports are merged per attempt: the latest progress wins, costs add up, lines are appended. At most
+five writes a second, however often a handler speaks, and always before the attempt's settlement.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Collection, Sequence
+
+import structlog
+
+from holdfast.core.task import Cost, Refusal, Report, Settlement, TaskId
+from holdfast.errors import StoreUnavailable
+from holdfast.ports.store import TaskStore
+from holdfast.worker.outage import Outage
+
+log = structlog.get_logger("holdfast.worker")
+
+EVERY = 0.2
+MOST_LINES = 1000
+"""Log lines kept per attempt while they cannot be stored; more are dropped."""
+
+_Key = tuple[TaskId, int]
+
+
+class Reporter:
+    """Gathers reports from any thread; stores them from the loop."""
+
+    def __init__(
+        self,
+        store: TaskStore,
+        loop: asyncio.AbstractEventLoop,
+        on_refused: Callable[[Sequence[Refusal]], Awaitable[None]],
+    ) -> None:
+        self._store = store
+        self._loop = loop
+        self._on_refused = on_refused
+        self._guard = threading.Lock()
+        self._waiting: dict[_Key, Report] = {}
+        self._writing = asyncio.Lock()
+        self._wake = asyncio.Event()
+        self._outage = Outage("report")
+
+    def put(self, report: Report) -> None:
+        """Store this soon. From any thread."""
+        key = (report.task_id, report.attempt)
+        with self._guard:
+            is_first = not self._waiting
+            earlier = self._waiting.get(key)
+            self._waiting[key] = report if earlier is None else _merged(earlier, report)
+        if is_first:
+            self._loop.call_soon_threadsafe(self._wake.set)
+
+    async def run(self) -> None:
+        """Store reports a few times a second while there are any. Runs until cancelled."""
+        while True:
+            await self._wake.wait()
+            await asyncio.sleep(EVERY)
+            self._wake.clear()
+            await self._write(None)
+
+    async def flush_before(self, settlements: Sequence[Settlement]) -> None:
+        """Store what these attempts have said, before their end is saved."""
+        if self._waiting or self._writing.locked():
+            await self._write({(one.task_id, one.attempt) for one in settlements})
+
+    async def _write(self, keys: Collection[_Key] | None) -> None:
+        async with self._writing:
+            reports = self._pick(keys)
+            while reports:
+                try:
+                    refusals = await self._store.report(reports)
+                except StoreUnavailable as error:
+                    await asyncio.sleep(self._outage.delay(error))
+                    continue
+                except Exception:
+                    log.exception("store.failed", doing="report", reports=len(reports))
+                    return
+                self._outage.over()
+                break
+            else:
+                return
+        if refusals:
+            await self._on_refused(refusals)
+
+    def _pick(self, keys: Collection[_Key] | None) -> list[Report]:
+        with self._guard:
+            if keys is None:
+                picked, self._waiting = list(self._waiting.values()), {}
+                return picked
+            return [self._waiting.pop(key) for key in keys & self._waiting.keys()]
+
+
+def _merged(earlier: Report, later: Report) -> Report:
+    return later._replace(
+        progress=earlier.progress if later.progress is None else later.progress,
+        cost=_sum(earlier.cost, later.cost),
+        logs=(earlier.logs + later.logs)[:MOST_LINES],
+    )
+
+
+def _sum(one: Cost | None, other: Cost | None) -> Cost | None:
+    if one is None or other is None:
+        return one or other
+    return Cost(
+        units=one.units + other.units,
+        tokens_in=one.tokens_in + other.tokens_in,
+        tokens_out=one.tokens_out + other.tokens_out,
+    )

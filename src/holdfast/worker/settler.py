@@ -1,0 +1,133 @@
+"""Writes how attempts ended, by group commit.
+
+A flush starts as soon as the one before has returned, with whatever has gathered meanwhile. No
+timer: an idle worker saves a lone result at once, a busy one saves hundreds in one commit.
+
+A save whose outcome is unknown is repeated as it is, which every store accepts. Reports of an
+attempt (progress, cost, log lines) are stored before the attempt's end, or the fence would refuse
+them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+
+from holdfast.core.task import Refusal, Settlement
+from holdfast.errors import LeaseLost, StoreUnavailable
+from holdfast.ports.store import TaskStore
+from holdfast.worker.outage import Outage
+from holdfast.worker.reporter import Reporter
+
+log = structlog.get_logger("holdfast.worker")
+
+MOST_PER_SAVE = 1000
+MOST_WAITING = 4000
+MOST_WAITING_BYTES = 64 * 1024 * 1024
+
+
+class Settler:
+    """Gathers settlements and saves them in batches. Loop-thread only."""
+
+    def __init__(
+        self,
+        store: TaskStore,
+        reporter: Reporter,
+        *,
+        on_saved: Callable[[Sequence[Settlement]], None],
+        on_refused: Callable[[Sequence[Refusal]], Awaitable[None]],
+    ) -> None:
+        self._store = store
+        self._reporter = reporter
+        self._on_saved = on_saved
+        self._on_refused = on_refused
+        self._waiting: list[Settlement] = []
+        self._bytes = 0
+        self._saving = 0
+        self._sleeper: asyncio.Future[None] | None = None
+        self._closing = False
+        self._outage = Outage("save")
+
+    @property
+    def unsaved(self) -> int:
+        """How many attempts have ended and are not on disk yet."""
+        return len(self._waiting) + self._saving
+
+    @property
+    def is_full(self) -> bool:
+        """Whether so much waits to be saved that no more work should be started."""
+        return len(self._waiting) >= MOST_WAITING or self._bytes >= MOST_WAITING_BYTES
+
+    def put(self, settlement: Settlement) -> None:
+        """Save this soon."""
+        self._waiting.append(settlement)
+        if settlement.result is not None:
+            self._bytes += len(settlement.result)
+        if self._sleeper is not None:
+            self._wake()
+
+    def close(self) -> None:
+        """No more will come: `run` returns when all is saved."""
+        self._closing = True
+        self._wake()
+
+    async def run(self) -> None:
+        """Save until closed and empty."""
+        while True:
+            if self._waiting:
+                await self._flush()
+            elif self._closing:
+                return
+            else:
+                self._sleeper = asyncio.get_running_loop().create_future()
+                await self._sleeper
+
+    def _wake(self) -> None:
+        sleeper, self._sleeper = self._sleeper, None
+        if sleeper is not None and not sleeper.done():
+            sleeper.set_result(None)
+
+    async def _flush(self) -> None:
+        batch = self._waiting[:MOST_PER_SAVE]
+        del self._waiting[:MOST_PER_SAVE]
+        self._bytes -= sum(len(one.result) for one in batch if one.result is not None)
+        self._saving = len(batch)
+        try:
+            await self._reporter.flush_before(batch)
+            refusals = await self._save(batch)
+        except asyncio.CancelledError:
+            self._waiting[:0] = batch
+            raise
+        finally:
+            self._saving = 0
+        self._on_saved(batch)
+        if refusals:
+            for refusal in refusals:
+                error = LeaseLost(refusal.task_id, refusal.attempt, holder=refusal.holder)
+                log.warning("task.result_refused", task=refusal.task_id, error=str(error))
+            await self._on_refused(refusals)
+
+    async def _save(self, batch: Sequence[Settlement]) -> Sequence[Refusal]:
+        while True:
+            try:
+                refusals = await self._store.save(batch)
+            except StoreUnavailable as error:
+                await asyncio.sleep(self._outage.delay(error))
+            except Exception:
+                log.exception("store.failed", doing="save", settlements=len(batch))
+                return await self._save_one_by_one(batch)
+            else:
+                self._outage.over()
+                return refusals
+
+    async def _save_one_by_one(self, batch: Sequence[Settlement]) -> Sequence[Refusal]:
+        """One settlement breaks the batch: save the others.
+
+        The one that cannot be saved stays running until this worker is gone, and is then rescued.
+        """
+        if len(batch) == 1:
+            log.error("task.result_dropped", task=batch[0].task_id)
+            return []
+        return [refusal for one in batch for refusal in await self._save([one])]

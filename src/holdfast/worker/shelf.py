@@ -1,0 +1,107 @@
+"""Where claims wait for a slot, and slots for a claim. Loop-thread only.
+
+Bodies that end without suspending keep one slot busy for thousands of tasks; waking all the others
+for them would be for nothing. So a slot counts as *awake* while it will look at the shelf again by
+itself, and an idle one is woken only when claims are there and nobody is awake.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Collection, Sequence
+
+from holdfast.core.task import Claim, TaskId, WorkerId
+
+
+class Shelf:
+    """Claims that were made and have not started, most urgent first.
+
+    `on_room` is called when few are left (`low`) or a slot has nothing to do.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, on_room: Callable[[], None]) -> None:
+        self._loop = loop
+        self._on_room = on_room
+        self._claims: deque[Claim] = deque()
+        self._idle: deque[asyncio.Future[None]] = deque()
+        self._awake = 0
+        self._closed = False
+        self.low = 0
+
+    def __len__(self) -> int:
+        return len(self._claims)
+
+    @property
+    def idle(self) -> int:
+        """How many slots wait for something to do."""
+        return len(self._idle)
+
+    def put(self, claims: Sequence[Claim]) -> None:
+        """Claims have come."""
+        self._claims.extend(claims)
+        self._pass_on()
+
+    def take(self) -> Claim | None:
+        """The next claim, if there is one."""
+        claims = self._claims
+        if not claims:
+            return None
+        claim = claims.popleft()
+        if len(claims) <= self.low:
+            self._on_room()
+        return claim
+
+    async def wait(self) -> Claim | None:
+        """Sleep until there is a claim; None when there will be no more."""
+        while not self._closed:
+            claim = self.take()
+            if claim is not None:
+                return claim
+            waiter = self._loop.create_future()
+            self._idle.append(waiter)
+            self._awake -= 1
+            self._on_room()
+            await waiter
+        return None
+
+    def enter(self) -> None:
+        """A slot is awake: it has opened, or its body no longer waits."""
+        self._awake += 1
+
+    def leave(self) -> None:
+        """A slot will not look at the shelf for a while: its body waits, or it has gone home."""
+        self._awake -= 1
+        self._pass_on()
+
+    def last(self, count: int) -> list[Claim]:
+        """Take the `count` least urgent claims off again, to be handed back."""
+        return [self._claims.pop() for _ in range(min(count, len(self._claims)))]
+
+    def withdraw(self, task_ids: Collection[TaskId]) -> list[Claim]:
+        """Take these off: they must not start."""
+        found = [claim for claim in self._claims if claim.task_id in task_ids]
+        for claim in found:
+            self._claims.remove(claim)
+        return found
+
+    def drop(self, worker_id: WorkerId) -> int:
+        """Forget what was claimed under an id that is gone: it is not ours to start or return."""
+        kept = [claim for claim in self._claims if claim.worker_id != worker_id]
+        dropped = len(self._claims) - len(kept)
+        self._claims = deque(kept)
+        return dropped
+
+    def close(self) -> None:
+        """Send idle slots home. Slots at work go when they come back."""
+        self._closed = True
+        while self._idle:
+            self._wake_one()
+
+    def _pass_on(self) -> None:
+        if self._claims and not self._awake and self._idle:
+            self._wake_one()
+
+    def _wake_one(self) -> None:
+        self._awake += 1
+        self._idle.popleft().set_result(None)

@@ -1,0 +1,198 @@
+"""The slots: long-lived tasks that run one attempt after another.
+
+This is the hot path. A body that ends without suspending costs no task, no timer and no entry in
+any table but the list of settlements. A slot lends the loop to the others every `TURN` seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from holdfast.core.lifecycle import Outcome, Released, Stopped
+from holdfast.core.task import Claim, Report
+from holdfast.definitions.definition import Executor
+from holdfast.definitions.registry import Registry
+from holdfast.worker.coroutines import CoroutineRunner, Suspended
+from holdfast.worker.pace import Pace
+from holdfast.worker.run import Run, StopReason
+from holdfast.worker.shelf import Shelf
+from holdfast.worker.verdict import judge, stopped, unknown
+
+log = structlog.get_logger("holdfast.worker")
+
+TURN = 0.003
+"""Seconds a slot may keep the loop with bodies that do not suspend."""
+
+Execute = Callable[[Run], Awaitable[Outcome]]
+
+
+class Slots:
+    """Runs what is on the shelf, `size` bodies at a time.
+
+    `hot` runs coroutines without ceremony; `execute` runs everything, in whatever surrounds it.
+    """
+
+    def __init__(
+        self,
+        shelf: Shelf,
+        registry: Registry,
+        pace: Pace,
+        *,
+        hot: CoroutineRunner | None,
+        execute: Execute,
+        report: Callable[[Report], None],
+        settle: Callable[[Claim, Outcome], None],
+    ) -> None:
+        self._shelf = shelf
+        self._registry = registry
+        self._pace = pace
+        self._hot = hot
+        self._execute = execute
+        self._report = report
+        self._settle = settle
+        self._running: dict[Run, asyncio.Task[None]] = {}
+        self._slots: set[asyncio.Task[None]] = set()
+        self._all_home = asyncio.Event()
+
+    def open(self, count: int) -> None:
+        """Open this many slots."""
+        for _ in range(count):
+            slot = asyncio.get_running_loop().create_task(self._work(), name="holdfast-slot")
+            self._slots.add(slot)
+            slot.add_done_callback(self._went_home)
+
+    @property
+    def running(self) -> list[Run]:
+        """The runs that wait for something, or are elsewhere. Those that compute end unseen."""
+        return list(self._running)
+
+    @property
+    def busy(self) -> int:
+        """How many those are."""
+        return len(self._running)
+
+    def ages(self) -> list[float]:
+        """How long each of them has been at it."""
+        now = time.monotonic()
+        return [now - run.started for run in self._running]
+
+    def stop(self, reason: StopReason) -> None:
+        """Tell every run to stop."""
+        for run in self.running:
+            run.stop(reason)
+
+    def give_up(self, run: Run) -> None:
+        """A body keeps its slot although it was told to stop: settle it and open another slot."""
+        slot = self._running.pop(run, None)
+        if slot is None:
+            return
+        log.warning("task.slot_given_up", task=run.claim.task_id, name=run.claim.name)
+        run.ended = True
+        self._conclude(run, stopped(run))
+        self._slots.discard(slot)
+        self.open(1)
+
+    async def all_home(self) -> None:
+        """Wait until every slot has gone. Close the shelf first."""
+        if self._slots:
+            await self._all_home.wait()
+
+    async def _work(self) -> None:
+        slot = asyncio.current_task()
+        assert slot is not None
+        self._shelf.enter()
+        try:
+            await self._work_on(slot, time.monotonic)
+        finally:
+            self._shelf.leave()
+
+    async def _work_on(self, slot: asyncio.Task[None], clock: Callable[[], float]) -> None:
+        # One long function on purpose: every call costs here, a hundred thousand times a second.
+        shelf, hot = self._shelf, self._hot
+        turn_over = clock() + TURN
+        while True:
+            claim = shelf.take()
+            if claim is None:
+                claim = await shelf.wait()
+                if claim is None:
+                    return
+                turn_over = clock() + TURN
+            run = self._prepare(claim, clock())
+            if run is None:
+                continue
+            outcome: Outcome | Suspended | None
+            if hot is not None and run.definition.executor is Executor.ASYNC:
+                outcome = hot.begin(run)
+                computed = now = clock()
+                if isinstance(outcome, Suspended):
+                    outcome = await self._follow(run, slot, hot.finish(run, outcome))
+                    now = clock()
+                    turn_over = now + TURN
+            else:
+                computed = run.started
+                outcome = await self._follow(run, slot, self._execute(run))
+                now = clock()
+                turn_over = now + TURN
+            if outcome is None:
+                return
+            run.ended = True
+            self._pace.ended(now - run.started, computed - run.started)
+            self._conclude(run, outcome)
+            if slot.cancelling():
+                # Whatever was cancelled here, a fresh task is the only one that surely forgot it.
+                self.open(1)
+                return
+            if now > turn_over:
+                await asyncio.sleep(0)
+                turn_over = clock() + TURN
+
+    def _prepare(self, claim: Claim, now: float) -> Run | None:
+        definition = self._registry.get(claim.name)
+        if definition is None:
+            self._settle(claim, unknown(claim.name, self._registry.suggest(claim.name)))
+            return None
+        if claim.cancel_requested:
+            self._settle(claim, Stopped())
+            return None
+        timeout = definition.timeout_of(claim)
+        deadline = None if timeout is None else now + timeout
+        return Run(claim, definition, deadline, self._report, now)
+
+    async def _follow(
+        self, run: Run, slot: asyncio.Task[None], rest: Awaitable[Outcome]
+    ) -> Outcome | None:
+        """Wait for a run that does not end at once; None if the slot was given up meanwhile."""
+        self._running[run] = slot
+        self._shelf.leave()
+        try:
+            outcome = await rest
+        except GeneratorExit:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a runner that fails must not take the slot along
+            outcome = self._runner_failed(run, slot, error)
+        self._shelf.enter()
+        return outcome if self._running.pop(run, None) is not None else None
+
+    def _runner_failed(self, run: Run, slot: asyncio.Task[None], error: BaseException) -> Outcome:
+        if isinstance(error, asyncio.CancelledError) and slot.cancelling():
+            run.stop(StopReason.DRAINED)
+            return Released()
+        log.error("worker.runner_failed", task=run.claim.task_id, exc_info=error)
+        return judge(run.definition, error)
+
+    def _conclude(self, run: Run, outcome: Outcome) -> None:
+        if run.stop_reason is StopReason.LOST:
+            log.warning("task.lease_lost", task=run.claim.task_id, attempt=run.claim.attempt)
+        else:
+            self._settle(run.claim, outcome)
+
+    def _went_home(self, slot: asyncio.Task[None]) -> None:
+        self._slots.discard(slot)
+        if not self._slots:
+            self._all_home.set()
+        if not slot.cancelled() and (error := slot.exception()) is not None:
+            log.error("worker.slot_failed", exc_info=error)

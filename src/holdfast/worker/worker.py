@@ -1,0 +1,224 @@
+"""The worker: takes tasks from a store, runs them, records how they ended.
+
+    worker = Worker(store, dispatcher, registry, settings)
+    await worker.run()          # until worker.stop(), from a signal handler or another thread
+
+`stop()` begins the drain: no more claims, what has not started goes back, what runs has `drain`
+seconds to end and is then stopped and handed back, uncharged. A second `stop()` means now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Coroutine, Sequence
+from contextlib import suppress
+from typing import Any
+
+import structlog
+
+from holdfast.core.task import WorkerId
+from holdfast.definitions.registry import Registry
+from holdfast.ports.dispatcher import Dispatcher
+from holdfast.ports.store import Store
+from holdfast.settings import Settings
+from holdfast.worker.engine import Engine, Middleware
+from holdfast.worker.maintenance.patrol import patrol
+from holdfast.worker.maintenance.pruner import Pruner
+from holdfast.worker.maintenance.rescuer import Rescuer
+from holdfast.worker.membership import new_worker_id
+from holdfast.worker.pulse import Heart, StartHeart, ThreadHeart
+from holdfast.worker.run import StopReason
+
+log = structlog.get_logger("holdfast.worker")
+
+LAST_SAVES = 5.0
+"""Seconds that a stopping worker goes on trying to save what has ended, if the store is away."""
+
+
+class Worker:
+    """One worker process's engine. Run it once."""
+
+    def __init__(
+        self,
+        store: Store,
+        dispatcher: Dispatcher,
+        registry: Registry,
+        settings: Settings,
+        *,
+        app_spec: str | None = None,
+        burst: bool = False,
+        maintain: bool = True,
+        start_heart: StartHeart | None = None,
+        middleware: Sequence[Middleware] = (),
+    ) -> None:
+        """Prepare a worker on an open store.
+
+        Args:
+            store: the truth; opened by the caller, who closes it after `run()`.
+            dispatcher: who wakes it.
+            registry: the definitions it can run.
+            settings: queues, concurrency, capabilities and every time.
+            app_spec: `module:attr` or `path.py:attr`, how a child process finds the app. Needed for
+                tasks of the process executor.
+            burst: return from `run()` when nothing is ready, running or just about due.
+            maintain: also rescue the tasks of dead workers and prune old history.
+            start_heart: who beats for it; by default a small process of its own.
+            middleware: what surrounds every run, outermost first.
+        """
+        self._store = store
+        self._dispatcher = dispatcher
+        self._registry = registry
+        self._settings = settings
+        self._app_spec = app_spec
+        self._burst = burst
+        self._maintain = maintain
+        self._beat = start_heart or self._own_heart
+        self._middleware = tuple(middleware)
+        self._first_id = new_worker_id()
+        self._engine: Engine | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._stops = 0
+        self._stopping = asyncio.Event()
+        self._hurry = asyncio.Event()
+
+    @property
+    def id(self) -> WorkerId:
+        """Its id in the store. Changes if the worker was declared lost and came back."""
+        return self._first_id if self._engine is None else self._engine.membership.id
+
+    def stop(self) -> None:
+        """Begin the drain; called again: stop now. From any thread, before `run()` too."""
+        if self._loop is None:
+            self._count_stop()
+        else:
+            with suppress(RuntimeError):  # the loop is closed: it has stopped
+                self._loop.call_soon_threadsafe(self._count_stop)
+
+    async def run(self) -> None:
+        """Work until stopped. Waits out every outage of the store; a wrong schema is raised."""
+        self._loop = asyncio.get_running_loop()
+        engine = self._engine = Engine(
+            self._store,
+            self._dispatcher,
+            self._registry,
+            self._settings,
+            worker_id=self._first_id,
+            app_spec=self._app_spec,
+            burst=self._burst,
+            start_heart=self._beat,
+            middleware=self._middleware,
+        )
+        joining = asyncio.ensure_future(engine.membership.join())
+        if not await self._unless_stopped(joining):
+            await _cancelled([joining])
+            return
+        joining.result()
+        log.info("worker.started", worker=self.id, **self._facts())
+        work = asyncio.ensure_future(self._work(engine))
+        try:
+            await asyncio.shield(work)
+        except asyncio.CancelledError:
+            # Whoever runs us wants to leave. Leave in order, but at once.
+            self._count_stop()
+            self._count_stop()
+            await asyncio.wait({work})
+            raise
+        finally:
+            log.info("worker.stopped", worker=self.id)
+
+    async def _work(self, engine: Engine) -> None:
+        chores = [asyncio.ensure_future(chore) for chore in self._chores(engine)]
+        saving = asyncio.ensure_future(engine.settler.run())
+        feeding = asyncio.ensure_future(engine.feeder.run())
+        engine.slots.open(self._settings.concurrency)
+        try:
+            await self._unless_stopped(feeding)
+            await self._drain(engine)
+        finally:
+            engine.feeder.close()
+            engine.slots.stop(StopReason.DRAINED)
+            await _cancelled(chores)
+            await asyncio.wait({feeding})
+            await self._save_the_rest(engine, saving)
+            await engine.close()
+            await engine.membership.retire()
+        feeding.result()
+
+    async def _save_the_rest(self, engine: Engine, saving: asyncio.Future[None]) -> None:
+        engine.settler.close()
+        if saving.done():  # cancelled along with the whole loop
+            saving = asyncio.ensure_future(engine.settler.run())
+        await asyncio.wait({saving}, timeout=LAST_SAVES)
+        if engine.settler.unsaved:
+            # Their tasks are rescued like those of a dead worker.
+            log.error("worker.results_unsaved", attempts=engine.settler.unsaved)
+            await _cancelled([saving])
+
+    async def _drain(self, engine: Engine) -> None:
+        """Let running work end, as long as `drain` and the operator's patience last."""
+        engine.feeder.close()
+        if engine.slots.busy:
+            log.info("worker.draining", worker=self.id, running=engine.slots.busy)
+            await engine.membership.drain()
+        home = asyncio.ensure_future(engine.slots.all_home())
+        hurry = asyncio.ensure_future(self._hurry.wait())
+        await asyncio.wait(
+            {home, hurry}, timeout=self._settings.drain, return_when=asyncio.FIRST_COMPLETED
+        )
+        if engine.slots.busy:
+            log.warning("worker.interrupting", worker=self.id, running=engine.slots.busy)
+            engine.slots.stop(StopReason.DRAINED)
+        await home
+        await _cancelled([hurry])
+
+    def _chores(self, engine: Engine) -> list[Coroutine[Any, Any, None]]:
+        chores = [
+            engine.reporter.run(),
+            patrol(engine.cancels, jitter=0.0),
+            patrol(engine.membership),
+        ]
+        if self._maintain:
+            rescuer = Rescuer(
+                self._store, self._dispatcher, self._settings, own_id=lambda: engine.membership.id
+            )
+            chores += [patrol(rescuer), patrol(Pruner(self._store, self._settings))]
+        return chores
+
+    async def _unless_stopped(self, work: asyncio.Future[None]) -> bool:
+        """Wait for that, or for `stop()`. True if the work was done first."""
+        stopping = asyncio.ensure_future(self._stopping.wait())
+        both: set[asyncio.Future[Any]] = {work, stopping}
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        await _cancelled([stopping])
+        return work.done()
+
+    def _count_stop(self) -> None:
+        self._stops += 1
+        self._stopping.set()
+        if self._stops > 1:
+            self._hurry.set()
+
+    def _own_heart(self, worker_id: WorkerId) -> Heart:
+        if "many_processes" not in self._store.abilities:
+            return ThreadHeart(self._store, worker_id, self._settings.heartbeat)
+        from holdfast.worker.heart import start_heart  # noqa: PLC0415 - only workers on their own need it
+
+        return start_heart(self._settings.url, worker_id, self._settings.heartbeat, os.getpid())
+
+    def _facts(self) -> dict[str, object]:
+        settings = self._settings
+        return {
+            "queues": list(settings.queues),
+            "concurrency": settings.concurrency,
+            "capabilities": sorted(settings.capabilities),
+            "tasks": len(self._registry),
+            "store": self._store.url,
+        }
+
+
+async def _cancelled(tasks: Sequence[asyncio.Future[Any]]) -> None:
+    for task in tasks:
+        task.cancel()
+    if tasks:
+        await asyncio.wait(tasks)
