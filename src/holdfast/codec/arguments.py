@@ -9,13 +9,14 @@ from typing import Any, NotRequired, Required, Union, Unpack, get_args, get_orig
 
 import orjson
 from pydantic import ValidationError
-from pydantic_core import SchemaSerializer, SchemaValidator
+from pydantic_core import CoreSchema, SchemaSerializer, SchemaValidator
 
 from holdfast.codec.shape import (
     CORE_CONFIG,
     UNSERIALIZABLE,
     canonical,
     digest,
+    field_schema,
     problems_of,
     schema_of,
 )
@@ -52,7 +53,10 @@ class ArgumentCodec:
         self._validate_json: Callable[[bytes], Values] = validator.validate_json
         self._serialize = SchemaSerializer(schema, CORE_CONFIG).to_python
         self._defaults = {
-            p.name: p.default for p in parameters if self._can_send_default(validator, p)
+            p.name: p.default
+            for p in parameters
+            if p.default is not Parameter.empty
+            and _can_be_sent(p.default, field_schema(schema, p.name))
         }
 
     def check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Values:
@@ -145,18 +149,7 @@ class ArgumentCodec:
         if name in self._positional:
             return "can only be given by position"
         close = get_close_matches(name, self._by_name, n=1)
-        return "is no parameter of this task" + (f"; did you mean {close[0]!r}?" if close else "")
-
-    def _can_send_default(self, validator: SchemaValidator, parameter: Parameter) -> bool:
-        if parameter.default is Parameter.empty:
-            return False
-        try:
-            validator.validate_assignment({}, parameter.name, parameter.default)
-            field = {parameter.name: parameter.default}
-            check_value(self._serialize(field, mode="json", warnings="error"))
-        except (*UNSERIALIZABLE, InvalidArguments):
-            return False
-        return True
+        return "is no parameter of this task" + (f" (did you mean {close[0]!r}?)" if close else "")
 
     def _serialized(self, values: Values, mode: str) -> Json:
         try:
@@ -195,6 +188,16 @@ class ArgumentCodec:
             f"the arguments do not fit task {self._task!r}: {listed}. {what_now}",
             problems=tuple(problems),
         )
+
+
+def _can_be_sent(default: object, schema: CoreSchema) -> bool:
+    """Whether a default fits its own annotation and has a JSON form."""
+    try:
+        value = SchemaValidator(schema, CORE_CONFIG).validate_python(default)
+        check_value(SchemaSerializer(schema, CORE_CONFIG).to_python(value, mode="json"))
+    except UNSERIALIZABLE:
+        return False
+    return True
 
 
 def _name_of(parameters: Sequence[Parameter], kind: object) -> str | None:

@@ -1,0 +1,90 @@
+"""Lets sync code use the async implementation: one event loop in a daemon thread, started late.
+
+There is one bridge per process, shared by all apps. Sync verbs may be called from any thread, from
+inside a running event loop (it is blocked meanwhile, as any sync call would do), and even from
+coroutines that run on the bridge itself: those are passed on to a second bridge, because a loop
+cannot wait for itself. After a fork the child starts its own; threads do not survive a fork.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import os
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+class Bridge:
+    """Runs coroutines for threads that cannot await."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._nested: Bridge | None = None
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run the coroutine to its end and return what it returns. Ctrl-C cancels it."""
+        if self._thread is threading.current_thread():
+            return self._deeper().run(work)
+        future = asyncio.run_coroutine_threadsafe(work, self._running_loop())
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """Stop the thread. The next `run` starts another."""
+        with self._lock:
+            loop, thread, deeper = self._loop, self._thread, self._nested
+            self._loop = self._thread = self._nested = None
+        if deeper is not None:
+            deeper.close()
+        if loop is not None and thread is not None:
+            loop.call_soon_threadsafe(loop.stop)
+            thread.join(timeout=5)
+
+    def forget(self) -> None:
+        """Begin anew in a forked child, where the thread does not exist."""
+        self._lock = threading.Lock()
+        self._loop = self._thread = self._nested = None
+
+    def _deeper(self) -> Bridge:
+        with self._lock:
+            if self._nested is None:
+                self._nested = Bridge()
+            return self._nested
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop:
+        with self._lock:
+            if self._loop is None:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(
+                    target=_serve, args=(self._loop,), name="holdfast-bridge", daemon=True
+                )
+                self._thread.start()
+            return self._loop
+
+
+def _serve(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+        for task in asyncio.all_tasks(loop):
+            task.cancel()
+            loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        loop.close()
+
+
+BRIDGE = Bridge()
+"""The bridge of this process."""
+
+os.register_at_fork(after_in_child=BRIDGE.forget)
+atexit.register(BRIDGE.close)

@@ -1,0 +1,291 @@
+"""The verbs a caller has. The one door to a store: apps, handles, CLI and servers come in here.
+
+Everything is async; `app.py` gives it a sync face. Nothing here knows which store or dispatcher it
+talks to.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar, Unpack
+
+from holdfast.core.ids import uuid7
+from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE
+from holdfast.core.task import (
+    Added,
+    History,
+    Page,
+    Priority,
+    State,
+    Stats,
+    Task,
+    TaskFilter,
+    TaskId,
+    WorkerInfo,
+)
+from holdfast.core.why import Why, explain
+from holdfast.definitions.call import Call
+from holdfast.definitions.readers import read_name
+from holdfast.definitions.registry import Registry
+from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
+from holdfast.ports.dispatcher import Dispatcher
+from holdfast.ports.store import Store
+from holdfast.settings import Settings
+from holdfast.where import FilterKeywords, TaskRef, read_id, where
+
+MOST_PER_PAGE = 1000
+SLICE = 1000
+"""How many tasks one step of a bulk verb changes at most, so that none holds the store for long."""
+UNCOUNTED = 1_000_000_000
+
+T = TypeVar("T")
+
+
+class Client:
+    """Submits, finds and steers the tasks of one store."""
+
+    def __init__(
+        self, store: Store, dispatcher: Dispatcher, registry: Registry, settings: Settings
+    ) -> None:
+        self.store = store
+        self.dispatcher = dispatcher
+        self.registry = registry
+        self.settings = settings
+        self._ids = IdMaker()
+        self._head_starts = {p: settings.aging.head_start(p) for p in Priority}
+
+    async def submit(self, call: Call[Any]) -> Added:
+        """Store one task. When it returns, the task is durable."""
+        return (await self.submit_many([call]))[0]
+
+    async def submit_many(self, calls: Sequence[Call[Any]]) -> Sequence[Added]:
+        """Store many tasks in one step, all or none; the answers come in the same order."""
+        if not calls:
+            return []
+        tasks = [
+            call.new_task(task_id, self.settings, self._head_starts)
+            for call, task_id in zip(calls, self._ids.make(len(calls)), strict=True)
+        ]
+        added = await self.store.add(tasks, idempotency_window=self.settings.idempotency_window)
+        self.dispatcher.wake({task.queue for task in tasks})
+        return added
+
+    async def get(self, task_id: TaskRef) -> Task:
+        """The whole picture of one task."""
+        wanted = read_id(task_id)
+        return _found(await self.store.get(wanted), wanted)
+
+    async def list(
+        self,
+        which: TaskFilter | None = None,
+        /,
+        *,
+        limit: int = 100,
+        after: str | None = None,
+        **words: Unpack[FilterKeywords],
+    ) -> Page:
+        """A page of tasks, newest first. Its `next`, passed as `after`, brings the one behind it."""
+        if not 1 <= limit <= MOST_PER_PAGE:
+            raise InvalidOption("limit", f"expected 1 to {MOST_PER_PAGE}, got {limit}")
+        return await self.store.list(_filter(which, words), limit=limit, after=after)
+
+    async def count(
+        self,
+        which: TaskFilter | None = None,
+        /,
+        *,
+        limit: int = UNCOUNTED,
+        **words: Unpack[FilterKeywords],
+    ) -> int:
+        """How many tasks match, counting no further than `limit`."""
+        return await self.store.count(_filter(which, words), limit=limit)
+
+    async def history(self, task_id: TaskRef) -> History:
+        """Every attempt and event of a task."""
+        wanted = read_id(task_id)
+        return _found(await self.store.history(wanted), wanted)
+
+    async def why(self, task_id: TaskRef) -> Why:
+        """Why the task is not running, in words, with its place in line."""
+        wanted = read_id(task_id)
+        return explain(_found(await self.store.standing(wanted), wanted))
+
+    async def cancel(self, task_id: TaskRef) -> Task:
+        """Cancel one task: at once if it has not started, else its worker is asked to stop it.
+
+        Asking twice is no error; cancelling what has ended is (`InvalidTransition`).
+        """
+        wanted = read_id(task_id)
+        changed = await self.store.cancel(TaskFilter(ids=(wanted,)), limit=1)
+        if changed:
+            return changed[0]
+        task = await self.get(wanted)
+        if task.cancel_requested and task.state is State.RUNNING:
+            return task
+        raise _refused(task, "cancel", {*CANCELLABLE_AT_ONCE, State.RUNNING})
+
+    async def cancel_many(
+        self, which: TaskFilter | None = None, /, **words: Unpack[FilterKeywords]
+    ) -> int:
+        """Cancel every matching task that has not ended; how many were cancelled or asked."""
+        chosen, done = _filter(which, words), 0
+        while True:
+            changed = await self.store.cancel(chosen, limit=SLICE)
+            done += len(changed)
+            if len(changed) < SLICE:
+                return done
+
+    async def retry(self, task_id: TaskRef) -> Task:
+        """Start one task again: an ended one anew, one that waits for its retry right now."""
+        wanted = read_id(task_id)
+        changed = await self._requeue(TaskFilter(ids=(wanted,)), limit=1)
+        if changed:
+            return changed[0]
+        task = await self.get(wanted)
+        if task.state in REQUEUEABLE:
+            raise InvalidOption(
+                "unique_key",
+                f"task {wanted} cannot start again: {task.unique_key!r} belongs to another task of "
+                f"the same name that has not ended. Wait for that one, or cancel it.",
+            )
+        raise _refused(task, "retry", REQUEUEABLE)
+
+    async def replay(
+        self,
+        which: TaskFilter | None = None,
+        /,
+        *,
+        pace: float | None = None,
+        **words: Unpack[FilterKeywords],
+    ) -> int:
+        """Start matching tasks again, dead letters unless `state` says otherwise; how many.
+
+        With `pace` (tasks per second) they become eligible one after another, oldest first.
+        """
+        if pace is not None and not 0 < pace <= 1e6:
+            raise InvalidOption("pace", f"expected tasks per second, more than 0, got {pace!r}")
+        chosen = _dead_unless_told(_filter(which, words))
+        # What is replayed may end and match again, so the number is fixed before the first step.
+        # A pace counts from its first task: it needs one step for all.
+        total, done = await self.store.count(chosen, limit=UNCOUNTED), 0
+        while done < total:
+            step = total if pace is not None else min(SLICE, total - done)
+            changed = await self._requeue(chosen, limit=step, pace=pace)
+            done += len(changed)
+            if len(changed) < step or pace is not None:
+                break
+        return done
+
+    async def discard(
+        self, which: TaskFilter | None = None, /, **words: Unpack[FilterKeywords]
+    ) -> int:
+        """Forget matching tasks for good, dead letters unless `state` says otherwise; how many.
+
+        Tasks that have not ended are left alone.
+        """
+        chosen, done = _dead_unless_told(_filter(which, words)), 0
+        while True:
+            gone = await self.store.discard(chosen, limit=SLICE)
+            done += gone
+            if gone < SLICE:
+                return done
+
+    async def stats(self) -> Stats:
+        """The store in numbers."""
+        return await self.store.stats()
+
+    async def workers(self) -> Sequence[WorkerInfo]:
+        """All workers known, newest first, dead and stopped ones too until they are pruned."""
+        return await self.store.workers()
+
+    async def pause(self, queue: str) -> bool:
+        """Stop handing out this queue's tasks; running ones go on. False if it was paused."""
+        return await self.store.pause(read_name("queue", queue))
+
+    async def resume(self, queue: str) -> bool:
+        """Undo `pause`. False if it was not paused."""
+        changed = await self.store.resume(read_name("queue", queue))
+        self.dispatcher.wake({queue})
+        return changed
+
+    async def prune(self) -> int:
+        """Forget what is older than `retention` and `dead_letter_retention`; how many tasks."""
+        done = 0
+        while True:
+            gone = await self.store.prune(
+                retention=self.settings.retention,
+                dead_letter_retention=self.settings.dead_letter_retention,
+                limit=SLICE,
+            )
+            done += gone
+            if gone < SLICE:
+                return done
+
+    async def migrate(self) -> Sequence[int]:
+        """Bring the store's schema to this release's version; the versions applied."""
+        return await self.store.migrate()
+
+    async def doctor(self) -> Sequence[str]:
+        """What is wrong with the store, in sentences; nothing if it is well."""
+        return await self.store.check()
+
+    async def _requeue(
+        self, which: TaskFilter, *, limit: int, pace: float | None = None
+    ) -> Sequence[Task]:
+        changed = await self.store.requeue(
+            which,
+            limit=limit,
+            head_starts={p.value: start for p, start in self._head_starts.items()},
+            pace=pace,
+        )
+        self.dispatcher.wake({task.queue for task in changed})
+        return changed
+
+
+class IdMaker:
+    """Makes task ids that grow, even when the clock goes back.
+
+    Time in 1/4096 ms, then 62 fresh random bits each: two forks of one process share the counter,
+    never the random bits.
+    """
+
+    def __init__(self) -> None:
+        self._last = 0
+        self._lock = threading.Lock()
+
+    def make(self, count: int) -> Iterator[TaskId]:
+        """Make that many ids, each larger than the one before."""
+        with self._lock:
+            first = max(self._last + 1, time.time_ns() * 4096 // 1_000_000)
+            self._last = first + count - 1
+        random = os.urandom(8 * count)
+        for n in range(count):
+            ticks = first + n
+            bits = int.from_bytes(random[8 * n : 8 * n + 8]) >> 2
+            yield uuid7(ticks >> 12, (ticks & 0xFFF) << 62 | bits)
+
+
+def _filter(which: TaskFilter | None, words: FilterKeywords) -> TaskFilter:
+    if which is not None and words:
+        raise InvalidOption(next(iter(words)), "give a filter or single words, not both")
+    return where(**words) if which is None else which
+
+
+def _dead_unless_told(which: TaskFilter) -> TaskFilter:
+    if which.states is None and which.ids is None:
+        return replace(which, states=frozenset({State.DEAD_LETTER}))
+    return which
+
+
+def _found(thing: T | None, task_id: TaskId) -> T:
+    if thing is None:
+        raise TaskNotFound(task_id)
+    return thing
+
+
+def _refused(task: Task, action: str, allowed: Collection[State]) -> InvalidTransition:
+    return InvalidTransition(task.id, action, task.state, ", ".join(sorted(allowed)))

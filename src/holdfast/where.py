@@ -1,0 +1,96 @@
+"""Which tasks: the filter words of `list`, `count`, `cancel_many`, `replay` and `discard`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from datetime import datetime
+from typing import Any, TypedDict, Unpack
+from uuid import UUID
+
+from holdfast.core.ids import is_task_id
+from holdfast.core.lifecycle import OTHER_WORDS
+from holdfast.core.task import Priority, State, TaskFilter, TaskId, WorkerId
+from holdfast.definitions import readers
+from holdfast.definitions.handle import Handle
+from holdfast.definitions.instants import read_instant
+from holdfast.errors import InvalidOption, TaskNotFound
+
+TaskRef = str | UUID | Handle[Any]
+"""A task by its id, or by a handle on it."""
+
+
+class FilterKeywords(TypedDict, total=False):
+    """Every word given must match. `state` may be several; other products' words are understood.
+
+    The times are aware datetimes, or ISO text with an offset.
+    """
+
+    state: str | Collection[str] | None
+    name: str | None
+    queue: str | None
+    priority: str | Priority | None
+    tag: str | None
+    owner: str | None
+    worker_id: str | None
+    lock: str | None
+    unique_key: str | None
+    error_type: str | None
+    parent_id: TaskRef | None
+    ids: Collection[TaskRef] | None
+    created_after: datetime | str | None
+    created_before: datetime | str | None
+
+
+def where(**words: Unpack[FilterKeywords]) -> TaskFilter:
+    """Make a filter: `where(state="dead_letter", name="shop.mail")`."""
+    readers.refuse_unknown(words, FilterKeywords.__annotations__)
+    given = {name: value for name, value in words.items() if value is not None}
+    fields: dict[str, Any] = {
+        name: _READERS.get(name, readers.read_key)(name, value) for name, value in given.items()
+    }
+    if "state" in fields:
+        fields["states"] = fields.pop("state")
+    return TaskFilter(**fields)
+
+
+def read_id(task: TaskRef) -> TaskId:
+    """The id in a reference. What cannot be an id is a task that does not exist."""
+    text = str(task).strip().lower()
+    if not is_task_id(text):
+        raise TaskNotFound(str(task))
+    return TaskId(text)
+
+
+def read_state(option: str, word: object) -> State:
+    """Read a state; `pending`, `executing`, `dead` and the like are understood."""
+    text = word.strip().lower() if isinstance(word, str) else ""
+    if text in OTHER_WORDS:
+        return OTHER_WORDS[text]
+    words = [state.value for state in State]
+    if text not in words:
+        raise InvalidOption(
+            option, f"expected {', '.join(words)}, got {word!r}.{readers.hint(word, words)}"
+        )
+    return State(text)
+
+
+def _states(option: str, value: object) -> frozenset[State]:
+    many = value if isinstance(value, Collection) and not isinstance(value, str) else [value]
+    if not many:
+        raise InvalidOption(option, "expected at least one state, got none")
+    return frozenset(read_state(option, word) for word in many)
+
+
+def _ids(_: str, value: Any) -> tuple[TaskId, ...]:
+    return tuple(read_id(task) for task in value)
+
+
+_READERS: Mapping[str, Callable[[str, Any], object]] = {
+    "state": _states,
+    "priority": readers.read_priority,
+    "worker_id": lambda option, value: WorkerId(readers.read_key(option, value)),
+    "parent_id": lambda _, value: read_id(value),
+    "ids": _ids,
+    "created_after": read_instant,
+    "created_before": read_instant,
+}
