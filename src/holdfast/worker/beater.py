@@ -1,0 +1,141 @@
+"""Beats for a worker from outside it, and buries it when it is gone.
+
+Used by the heart process of a worker on its own and by the supervisor of many. It beats only while
+the watched process can run: one that is stopped (SIGSTOP, Ctrl-Z, a debugger) could not notice that
+its tasks were given away, so it must count as silent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import logging
+import time
+from contextlib import suppress
+from typing import Protocol
+
+from holdfast.core.task import WorkerId
+from holdfast.errors import HoldfastError, StoreError
+from holdfast.worker.line import Lease
+from holdfast.worker.liveness import Liveness, liveness
+
+logger = logging.getLogger("holdfast.heart")
+
+OPENER = "holdfast.app:open_store"
+"""Who turns a URL into a store. By name: a worker does not know which stores there are."""
+
+RETRY = 0.5
+LAST_TRIES = 30.0
+"""Seconds to keep trying to bury a worker; after that its lease has run out anyway."""
+
+
+class BeatStore(Protocol):
+    """The part of a store that a heart needs."""
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def beat(self, worker_id: WorkerId) -> bool: ...
+
+    async def bury(self, worker_id: WorkerId, *, beats: int | None) -> bool: ...
+
+
+def open_store(url: str) -> BeatStore:
+    """The store at this URL, not yet opened."""
+    module, _, name = OPENER.partition(":")
+    store: BeatStore = getattr(importlib.import_module(module), name)(url)
+    return store
+
+
+class Stores:
+    """The stores of all watched workers, opened once each. Usually there is one."""
+
+    def __init__(self) -> None:
+        self._stores: dict[str, BeatStore] = {}
+        self._said = 0.0
+
+    async def beat(self, lease: Lease) -> bool | None:
+        """Beat once. False: the store has given this worker up. None: the store is away."""
+        try:
+            return await (await self._store(lease.url)).beat(lease.worker_id)
+        except HoldfastError as error:
+            self._say("heart.store_unavailable", error)
+            return None
+
+    async def bury(self, lease: Lease) -> None:
+        """Declare the worker dead, so that its tasks need not wait for the lease to run out."""
+        until = time.monotonic() + LAST_TRIES
+        while time.monotonic() < until:
+            try:
+                await (await self._store(lease.url)).bury(lease.worker_id, beats=None)
+                return
+            except HoldfastError as error:
+                self._say("heart.store_unavailable", error)
+                await asyncio.sleep(RETRY)
+
+    async def close(self) -> None:
+        for store in self._stores.values():
+            with suppress(StoreError):
+                await store.close()
+        self._stores.clear()
+
+    async def _store(self, url: str) -> BeatStore:
+        store = self._stores.get(url)
+        if store is None:
+            store = open_store(url)
+            await store.open()
+            self._stores[url] = store
+        return store
+
+    def _say(self, event: str, error: Exception) -> None:
+        if time.monotonic() - self._said >= 1.0:
+            self._said = time.monotonic()
+            logger.warning("%s: %s", event, error)
+
+
+class Beater:
+    """Beats for one process, whoever it says it is."""
+
+    def __init__(self, stores: Stores, pid: int) -> None:
+        self._stores = stores
+        self._pid = pid
+        self._lease: Lease | None = None
+        self._changed = asyncio.Event()
+
+    def set_lease(self, lease: Lease | None) -> None:
+        """Beat for this worker from now on; None: for nobody, it left in good order."""
+        self._lease = lease
+        self._changed.set()
+
+    async def run(self) -> None:
+        """Beat until cancelled."""
+        pause: float | None = None
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(pause):
+                    await self._changed.wait()
+            self._changed.clear()
+            pause = await self.tick()
+
+    async def tick(self) -> float | None:
+        """One beat; returns how long to rest. None: until the worker says who it is."""
+        lease = self._lease
+        if lease is None:
+            return None
+        if liveness(self._pid) is not Liveness.RUNNING:
+            return min(lease.heartbeat, RETRY)
+        match await self._stores.beat(lease):
+            case True:
+                return lease.heartbeat
+            case None:
+                return min(lease.heartbeat, RETRY)
+            case _:
+                # Given up already. It will come back under a new id.
+                return None
+
+    async def bury(self) -> None:
+        """The process is gone: so is its worker, unless it had left."""
+        lease, self._lease = self._lease, None
+        if lease is not None:
+            await self._stores.bury(lease)

@@ -1,0 +1,182 @@
+"""The heart of a worker that has no supervisor: a small process that beats for it.
+
+A heartbeat sent by the worker itself stops whenever a handler holds the interpreter (a C call that
+does not let go of the GIL), and a live worker would be declared lost. This process runs no user
+code and imports little; it watches the worker from outside. When the worker dies, the heart sees
+its pipe close and buries it at once, so its tasks do not wait for a whole lease.
+
+    python -m holdfast.worker.heart '{"url": …, "worker_id": …, "heartbeat": 10, "pid": 4711}'
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from dataclasses import asdict, replace
+
+from holdfast.core.task import Json, WorkerId
+from holdfast.worker.beater import Beater, Stores
+from holdfast.worker.line import Lease, LineHeart, Lines, SupervisorLine
+from holdfast.worker.liveness import Liveness, liveness
+
+logger = logging.getLogger("holdfast.heart")
+
+FIRST_PAUSE, LAST_PAUSE = 0.1, 5.0
+
+
+def start_heart(url: str, worker_id: WorkerId, heartbeat: float, pid: int) -> Heart | LineHeart:
+    """Have somebody outside this process beat for the worker: its supervisor, or a new process."""
+    lease = Lease(url=url, worker_id=worker_id, heartbeat=heartbeat)
+    line = SupervisorLine.current
+    return Heart(lease, pid) if line is None else LineHeart(line, lease)
+
+
+class Heart:
+    """The worker's handle on its heart process. If that dies, another is started."""
+
+    def __init__(self, lease: Lease, pid: int) -> None:
+        self._lease = lease
+        self._pid = pid
+        self._closed = threading.Event()
+        self._lock = threading.Lock()
+        self._process = self._spawn()
+        self._watcher = threading.Thread(target=self._watch, name="holdfast-heart", daemon=True)
+        self._watcher.start()
+
+    @property
+    def pid(self) -> int:
+        """The process that beats at the moment."""
+        return self._process.pid
+
+    def set_worker(self, worker_id: WorkerId) -> None:
+        with self._lock:
+            self._lease = replace(self._lease, worker_id=worker_id)
+            self._say({"worker_id": worker_id})
+
+    def close(self) -> None:
+        with self._lock:
+            if not self._closed.is_set():
+                self._closed.set()
+                self._say({"close": True})
+                _close_quietly(self._process)
+
+    def wait(self, timeout: float) -> bool:
+        """Wait for the process to end after `close()`; for tests and tidy exits."""
+        self._watcher.join(timeout)
+        return not self._watcher.is_alive()
+
+    def _say(self, message: Json) -> None:
+        assert self._process.stdin is not None
+        with suppress(OSError, ValueError):  # It died this moment: the next one is told at birth.
+            self._process.stdin.write(json.dumps(message).encode() + b"\n")
+            self._process.stdin.flush()
+
+    def _spawn(self) -> subprocess.Popen[bytes]:
+        setup = json.dumps(asdict(self._lease) | {"pid": self._pid})
+        return subprocess.Popen(
+            [sys.executable, "-m", "holdfast.worker.heart", setup],
+            stdin=subprocess.PIPE,
+            # Out of reach of Ctrl-C: it must beat while the worker drains.
+            start_new_session=True,
+        )
+
+    def _watch(self) -> None:
+        pause = FIRST_PAUSE
+        while True:
+            born = time.monotonic()
+            code = self._process.wait()
+            if self._closed.is_set():
+                return
+            logger.warning("heart.died: code %s; starting another", code)
+            if time.monotonic() - born > LAST_PAUSE:
+                pause = FIRST_PAUSE
+            if self._closed.wait(pause):
+                return
+            pause = min(pause * 2, LAST_PAUSE)
+            with self._lock:
+                if self._closed.is_set():
+                    return
+                _close_quietly(self._process)
+                self._process = self._spawn()
+
+
+class HeartProcess:
+    """What runs in the heart's own process."""
+
+    def __init__(self, lease: Lease, pid: int) -> None:
+        self._lease = lease
+        self._pid = pid
+        self._stores = Stores()
+        self._beater = Beater(self._stores, pid)
+        self._lines = Lines()
+        self._ended = asyncio.Event()
+        self._dismissed = False
+
+    async def run(self) -> None:
+        """Beat until dismissed or until the worker is gone."""
+        self._listen()
+        self._beater.set_lease(self._lease)
+        beating = asyncio.ensure_future(self._beater.run())
+        await self._ended.wait()
+        beating.cancel()
+        await asyncio.wait({beating})
+        if not self._dismissed and await self._is_gone():
+            await self._beater.bury()
+        await self._stores.close()
+
+    def _listen(self) -> None:
+        loop = asyncio.get_running_loop()
+        os.set_blocking(0, False)
+        loop.add_reader(0, self._hear)
+        with suppress(AttributeError, OSError):
+            # A fork of the worker may hold the pipe open after its death; this one tells for sure.
+            loop.add_reader(os.pidfd_open(self._pid), self._ended.set)
+
+    def _hear(self) -> None:
+        data = os.read(0, 4096)
+        if not data:
+            asyncio.get_running_loop().remove_reader(0)
+            self._ended.set()
+        for message in self._lines.feed(data):
+            if "close" in message:
+                self._dismissed = True
+                self._ended.set()
+            else:
+                self._beater.set_lease(replace(self._lease, worker_id=message["worker_id"]))
+
+    async def _is_gone(self) -> bool:
+        # A dying process closes its files a moment before it is gone.
+        for _ in range(20):
+            if liveness(self._pid) is Liveness.GONE:
+                return True
+            await asyncio.sleep(0.05)
+        return False
+
+
+def main(setup: str) -> None:
+    """Be the heart of the worker described by `setup`."""
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # A service manager signals every process of a service; the worker decides when we end.
+        signal.signal(number, signal.SIG_IGN)
+    logging.basicConfig(format="%(message)s", level=logging.INFO)
+    fields = json.loads(setup)
+    pid = fields.pop("pid")
+    asyncio.run(HeartProcess(Lease(**fields), pid).run())
+
+
+def _close_quietly(process: subprocess.Popen[bytes]) -> None:
+    assert process.stdin is not None
+    with suppress(OSError):
+        process.stdin.close()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

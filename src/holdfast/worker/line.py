@@ -1,0 +1,110 @@
+"""The line between a supervisor and a worker process it started.
+
+The worker tells who it is, so that the supervisor can beat for it and bury it; the supervisor tells
+it to stop. One JSON object per line. Closed line: the supervisor is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import ClassVar
+
+from holdfast.core.task import Json, WorkerId
+
+REFUSED_CODE = 2
+"""Exit code of a worker that cannot start as it was told: wrong app, wrong setting."""
+
+DRAIN, NOW = 1, 2
+"""How urgent a stop is. Said as a level, not as a count: the same request may come twice, from the
+supervisor and from a service manager that signals every process."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """What beating for a worker takes."""
+
+    url: str
+    worker_id: WorkerId
+    heartbeat: float
+
+
+class SupervisorLine:
+    """The worker process's end. One per process at most: `SupervisorLine.current`."""
+
+    current: ClassVar[SupervisorLine | None] = None
+
+    def __init__(self, fd: int) -> None:
+        os.set_inheritable(fd, False)
+        self._socket = socket.socket(fileno=fd)
+        self._lock = threading.Lock()
+        SupervisorLine.current = self
+
+    def ready(self, *, processes: int) -> None:
+        """The app is imported; `processes` is how many of us its settings want."""
+        self._send({"ready": {"processes": processes}})
+
+    def refuse(self, reason: str) -> None:
+        """This cannot work however often it is tried."""
+        self._send({"refused": reason})
+
+    def beat_for(self, lease: Lease) -> None:
+        self._send({"lease": asdict(lease)})
+
+    def retired(self) -> None:
+        """The worker left in good order: beat no more, bury nobody."""
+        self._send({"lease": None})
+
+    def on_stop(self, loop: asyncio.AbstractEventLoop, stop: Callable[[int], None]) -> None:
+        """Call `stop(level)` on the loop whenever the supervisor asks for it, or is gone."""
+        lines = Lines()
+
+        def arrived() -> None:
+            data = b""
+            with suppress(OSError):
+                data = self._socket.recv(4096)
+            if not data:
+                loop.remove_reader(self._socket)
+                stop(NOW)
+            for message in lines.feed(data):
+                stop(message["stop"])
+
+        loop.add_reader(self._socket, arrived)
+
+    def _send(self, message: Json) -> None:
+        with self._lock, suppress(OSError):
+            self._socket.sendall(json.dumps(message).encode() + b"\n")
+
+
+class LineHeart:
+    """A worker's heart that beats in its supervisor."""
+
+    def __init__(self, line: SupervisorLine, lease: Lease) -> None:
+        self._line = line
+        self._lease = lease
+        line.beat_for(lease)
+
+    def set_worker(self, worker_id: WorkerId) -> None:
+        self._line.beat_for(
+            Lease(url=self._lease.url, worker_id=worker_id, heartbeat=self._lease.heartbeat)
+        )
+
+    def close(self) -> None:
+        self._line.retired()
+
+
+class Lines:
+    """Cuts a stream of bytes into JSON lines."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> list[Json]:
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        return [json.loads(line) for line in whole]

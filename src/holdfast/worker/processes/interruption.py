@@ -1,0 +1,100 @@
+"""How a child is asked to stop its handler: a signal that becomes an exception, in the main thread.
+
+SIGUSR1 says the time is up, SIGUSR2 that the attempt is cancelled or handed back. A sync handler
+gets `AttemptTimeout` or `CancelledError` raised wherever it is, an async one is cancelled. If that
+does not end it within the worker's patience, SIGKILL does.
+
+SIGTERM and SIGINT are not for children: a service manager sends them to every process it finds, at
+the beginning of a drain in which running attempts are meant to end by themselves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from holdfast.errors import AttemptTimeout
+
+OUT_OF_TIME = signal.SIGUSR1
+STOP = signal.SIGUSR2
+
+
+class Interruption:
+    """Turns the worker's signals into exceptions, but only inside a handler."""
+
+    def __init__(self) -> None:
+        self.came = False
+        self._inside = False
+        self._shielded = False
+        self._held_back: BaseException | None = None
+        self._coroutine: tuple[asyncio.AbstractEventLoop, asyncio.Task[object]] | None = None
+        self._pid = os.getpid()
+
+    def install(self) -> None:
+        """Listen to the signals. Main thread only."""
+        for number in (OUT_OF_TIME, STOP):
+            signal.signal(number, self._on_signal)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._ignore)
+
+    @contextmanager
+    def inside(self) -> Iterator[None]:
+        """The handler runs: from here on it may be interrupted."""
+        self.came = False
+        self._inside = True
+        try:
+            yield
+        finally:
+            self._inside = False
+
+    @contextmanager
+    def cancelling(self, task: asyncio.Task[object]) -> Iterator[None]:
+        """The handler is this task: cancel it instead of raising somewhere in its event loop."""
+        self._coroutine = (task.get_loop(), task)
+        try:
+            yield
+        finally:
+            self._coroutine = None
+
+    @contextmanager
+    def shielded(self) -> Iterator[None]:
+        """Hold an interruption back until the end of this block."""
+        if threading.current_thread() is not threading.main_thread():
+            yield  # Signals are handled in the main thread; others are never interrupted.
+            return
+        self._shielded = True
+        try:
+            yield
+        finally:
+            self._shielded = False
+            error, self._held_back = self._held_back, None
+        if error is not None and self._inside:
+            raise error
+
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
+        if not self._inside or os.getpid() != self._pid:
+            return
+        self.came = True
+        if self._coroutine is not None:
+            loop, task = self._coroutine
+            loop.call_soon_threadsafe(task.cancel)
+            return
+        error: BaseException = asyncio.CancelledError()
+        if number == OUT_OF_TIME:
+            error = AttemptTimeout("the attempt ran out of time")
+        if self._shielded:
+            self._held_back = error
+        else:
+            raise error
+
+    def _ignore(self, number: int, _frame: FrameType | None) -> None:
+        # Not SIG_IGN, which programs started by the handler would inherit and then not end at
+        # SIGTERM. Its forks inherit this function and must end (`multiprocessing` relies on it).
+        if os.getpid() != self._pid:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)

@@ -1,0 +1,270 @@
+"""The worker's end of one process of the pool: start it, give it an attempt, end it.
+
+A process that was interrupted, or went over its memory limit, is never used again: nobody knows in
+what state an exception out of nowhere left its modules. It is killed with its whole group, so that
+what the handler started goes too.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import suppress
+from dataclasses import replace
+from typing import Self, TypeVar
+
+from holdfast.core.lifecycle import Failed, Outcome, TimedOut, WorkerLost
+from holdfast.core.task import Cost, Json, Progress, TaskError
+from holdfast.worker.exits import when_exited
+from holdfast.worker.liveness import describe_exit, resident
+from holdfast.worker.processes import wire
+from holdfast.worker.processes.interruption import OUT_OF_TIME, STOP
+from holdfast.worker.processes.memory import LOOK_EVERY, over_limit
+from holdfast.worker.processes.wire import Frame, Unpacker
+from holdfast.worker.run import Run, StopReason
+from holdfast.worker.verdict import stopped
+
+T = TypeVar("T")
+
+START_LIMIT = 60.0
+"""Seconds within which a new process must have imported the app."""
+
+PATIENCE = 0.5
+"""Seconds between the soft signal and SIGKILL: time for an honest `finally`."""
+
+LAST_WORDS = 0.1
+"""Seconds to wait for what a dead process still had on the line."""
+
+BLOATED = 128 * 1024 * 1024
+"""Bytes by which a process may have grown for good before it is replaced."""
+
+
+class Unstartable(Exception):
+    """The process ended before it could run anything."""
+
+    def __init__(self, error: TaskError) -> None:
+        super().__init__(error.message)
+        self.error = error
+
+
+class ChildProcess(asyncio.Protocol):
+    """One process. Loop-thread only."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, process: subprocess.Popen[bytes]) -> None:
+        self._loop = loop
+        self._process = process
+        self._unpacker = Unpacker()
+        self._transport: asyncio.Transport | None = None
+        self._line_closed = False
+        self._first_size = 0
+        self._run: Run | None = None
+        self._outcome: asyncio.Future[Outcome] | None = None
+        self._over_limit: TaskError | None = None
+        self._ready: asyncio.Future[None] = loop.create_future()
+        self.exited: asyncio.Future[int] = loop.create_future()
+        self.spent = False
+        self.idle_since = 0.0
+        when_exited(process.pid, loop, self._on_exit)
+
+    @classmethod
+    async def start(cls, app_spec: str) -> Self:
+        """Start a process and wait until it has imported the app. `Unstartable` if it cannot."""
+        loop = asyncio.get_running_loop()
+        ours, theirs = socket.socketpair()
+        with theirs:
+            child = cls(loop, _spawn(app_spec, theirs.fileno()))
+        try:
+            async with asyncio.timeout(START_LIMIT):
+                await loop.create_unix_connection(lambda: child, sock=ours)
+                child._send(Frame(wire.HELLO, {"sys_path": sys.path}))
+                await child._ready
+        except BaseException as error:
+            child.kill()
+            await child.exited
+            if isinstance(error, TimeoutError):
+                raise Unstartable(_too_slow(app_spec)) from None
+            raise
+        child._first_size = resident(child.pid)
+        return child
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def usable(self) -> bool:
+        """Whether it may run another attempt."""
+        return not (self.spent or self._line_closed or self.exited.done())
+
+    def is_bloated(self) -> bool:
+        return resident(self.pid) > self._first_size + BLOATED
+
+    async def execute(self, run: Run) -> Outcome:
+        """Run one attempt. If it was stopped or killed, the process is gone when this returns."""
+        self._run, self._outcome = run, self._loop.create_future()
+        run.on_stop = self._on_stop
+        limit = run.definition.memory_limit
+        try:
+            self._send(wire.pack_claim(run.claim, limit))
+            if limit is not None:
+                self._watch_memory(run, resident(self.pid), limit)
+            if run.stop_reason is not None:
+                self._on_stop(run.stop_reason)
+            outcome = await self._outcome
+        except asyncio.CancelledError:
+            self.kill()
+            raise
+        finally:
+            self._run = run.on_stop = None
+        return await self._stopped(run, outcome) if self.spent else outcome
+
+    async def close(self) -> None:
+        """Let the process end by itself, and see to it that it does."""
+        if self._transport is not None:
+            self._transport.close()
+        timer = self._loop.call_later(PATIENCE, self.kill)
+        await self.exited
+        timer.cancel()
+
+    def kill(self) -> None:
+        """End the process and all that it started."""
+        self.spent = True
+        if not self.exited.done():
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+    async def _stopped(self, run: Run, outcome: Outcome) -> Outcome:
+        self.kill()
+        await self.exited
+        if run.stop_reason is None:
+            return outcome
+        ending = stopped(run)
+        if isinstance(ending, TimedOut) and isinstance(outcome, Failed):
+            # Where the handler was when the time was up.
+            ending = TimedOut(replace(ending.error, traceback=outcome.error.traceback))
+        return ending
+
+    def _on_stop(self, reason: StopReason) -> None:
+        self.spent = True
+        number = OUT_OF_TIME if reason is StopReason.TIMED_OUT else STOP
+        with suppress(ProcessLookupError):
+            self._process.send_signal(number)
+        self._loop.call_later(PATIENCE, self.kill)
+
+    def _watch_memory(self, run: Run, before: int, limit: int) -> None:
+        if self._run is not run or self.spent:
+            return
+        used = resident(self.pid) - before
+        if used > limit:
+            self._over_limit = over_limit(limit, used)
+            self.kill()
+        else:
+            self._loop.call_later(LOOK_EVERY, self._watch_memory, run, before, limit)
+
+    def _send(self, frame: Frame) -> None:
+        if self._transport is not None and not self._line_closed:
+            self._transport.write(frame.pack())
+
+    # What the line brings.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        for frame in self._unpacker.feed(data):
+            self._take(frame)
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self._line_closed = True
+        if self.exited.done():
+            self._gone()
+        elif self._run is not None:
+            # It closed its line but lives: nobody would ever hear of this attempt again.
+            self.kill()
+
+    def _take(self, frame: Frame) -> None:
+        match frame.kind:
+            case wire.READY:
+                _resolve(self._ready, None)
+            case wire.REFUSED:
+                self._refuse(wire.unpack_outcome(frame))
+            case wire.OUTCOME if self._outcome is not None:
+                _resolve(self._outcome, wire.unpack_outcome(frame))
+            case kind if self._run is not None:
+                _pass_on(kind, frame.head, self._run)
+
+    def _refuse(self, outcome: Outcome) -> None:
+        if isinstance(outcome, Failed) and not self._ready.done():
+            self._ready.set_exception(Unstartable(outcome.error))
+
+    # What the operating system says.
+
+    def _on_exit(self) -> None:
+        # The group first: once the process is reaped, its number may be given to another.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+        _resolve(self.exited, self._process.wait())
+        if self._line_closed:
+            self._gone()
+        else:
+            # Its last words may still be on the line, which a grandchild may hold open.
+            self._loop.call_later(LAST_WORDS, self._gone)
+
+    def _gone(self) -> None:
+        self.spent = True
+        if self._transport is not None:
+            self._transport.close()
+        error = self._death()
+        if not self._ready.done():
+            self._ready.set_exception(Unstartable(error))
+        if self._outcome is not None:
+            over = self._over_limit
+            _resolve(self._outcome, WorkerLost(error) if over is None else Failed(over))
+
+    def _death(self) -> TaskError:
+        return TaskError(
+            type="WorkerLost",
+            message=f"the process that ran the attempt {describe_exit(self.exited.result())}. "
+            "Only this attempt is lost; the worker goes on.",
+        )
+
+
+def _spawn(app_spec: str, line: int) -> subprocess.Popen[bytes]:
+    module = "holdfast.worker.processes.child"
+    return subprocess.Popen(
+        [sys.executable, "-m", module, app_spec, str(line), str(os.getpid())],
+        stdin=subprocess.DEVNULL,
+        pass_fds=[line],
+        # A session of its own: Ctrl-C in a terminal is the worker's to handle, and killing the
+        # group kills all that the handler started.
+        start_new_session=True,
+    )
+
+
+def _pass_on(kind: str, head: Json, run: Run) -> None:
+    match kind:
+        case wire.PROGRESS:
+            run.report(progress=Progress(**head))
+        case wire.COST:
+            run.report(cost=Cost(**head))
+        case wire.LOG:
+            run.report(log=head)
+        case wire.EXTEND:
+            run.extend(head)
+
+
+def _too_slow(app_spec: str) -> TaskError:
+    return TaskError(
+        type=TimeoutError.__name__,
+        message=f"importing {app_spec!r} in a new process took longer than {START_LIMIT:g} s",
+    )
+
+
+def _resolve(future: asyncio.Future[T], value: T) -> None:
+    if not future.done():
+        future.set_result(value)

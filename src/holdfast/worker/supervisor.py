@@ -1,0 +1,175 @@
+"""`holdfast worker`: a small process that keeps the worker processes alive, and beats for them.
+
+It imports neither user code nor anything large, so nothing can crash, block or bloat it. It starts
+the worker processes, is their heart, and when one dies it buries it at once and starts another,
+later and later if they die young. SIGTERM or SIGINT asks them to drain, a second one to stop now, a
+third kills them. They die with it: kill -9 of the supervisor leaves nothing behind.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from typing import Any, NoReturn
+
+from holdfast.worker.beater import Stores
+from holdfast.worker.line import DRAIN, NOW, REFUSED_CODE
+from holdfast.worker.liveness import describe_exit
+from holdfast.worker.options import WorkerOptions
+from holdfast.worker.reload import LOOK_EVERY, SourceWatch, watch_roots
+from holdfast.worker.spec import app_file
+from holdfast.worker.ward import Ward
+
+logger = logging.getLogger("holdfast.supervisor")
+
+FIRST_PAUSE, LAST_PAUSE = 0.1, 5.0
+"""Seconds before a worker process that died is started again: doubled each time it dies young."""
+
+GROWN_UP = 10.0
+"""A process that lived this many seconds did not die of its start."""
+
+
+def supervise(options: WorkerOptions) -> int:
+    """Run until stopped, in this process; returns the exit code. Main thread only."""
+    return asyncio.run(Supervisor(options).run())
+
+
+def become_supervisor(options: WorkerOptions) -> NoReturn:
+    """Turn this process into a supervisor, leaving behind all that it has imported so far."""
+    arguments = [sys.executable, "-m", "holdfast.worker.supervisor", options.to_json()]
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, arguments)  # noqa: S606 - our own program
+
+
+class Supervisor:
+    """Keeps `options.processes` worker processes going."""
+
+    def __init__(self, options: WorkerOptions) -> None:
+        self._options = options
+        self._stores = Stores()
+        self._wards: set[Ward] = set()
+        self._keepers: list[asyncio.Task[int]] = []
+        self._burials: list[asyncio.Task[None]] = []
+        self._level = 0
+        self._was_ready = False
+        self._stopping = asyncio.Event()
+        self._changed = asyncio.Event()
+
+    async def run(self) -> int:
+        """Start the processes and stay until all have ended for good."""
+        self._take_signals()
+        # The first alone: if the app cannot be imported, that is said once.
+        self._add_keeper()
+        watching = asyncio.ensure_future(self._watch_sources())
+        while left := self._unfinished():
+            await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
+        watching.cancel()
+        await asyncio.wait({watching})
+        await self._stores.close()
+        return self._exit_code()
+
+    def stop(self) -> None:
+        """Asked once: drain. Twice: now. Three times: kill."""
+        self._level += 1
+        self._stopping.set()
+        how = {DRAIN: "drain", NOW: "now"}.get(self._level, "kill")
+        logger.info("supervisor.stopping: %s", how)
+        for ward in self._wards:
+            self._pass_on_stop(ward)
+
+    def _pass_on_stop(self, ward: Ward) -> None:
+        if self._level > NOW:
+            ward.kill()
+        elif self._level:
+            ward.stop(self._level)
+
+    def _take_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` must stay deaf to SIGHUP
+                loop.add_signal_handler(number, self.stop)
+
+    def _add_keeper(self) -> None:
+        self._keepers.append(asyncio.ensure_future(self._keep()))
+
+    def _unfinished(self) -> list[asyncio.Future[Any]]:
+        return [task for task in (*self._keepers, *self._burials) if not task.done()]
+
+    async def _keep(self) -> int:
+        """Keep one worker process going until it ends for good; returns its exit code."""
+        pause = FIRST_PAUSE
+        while True:
+            ward = await Ward.start(self._options, self._stores)
+            self._wards.add(ward)
+            ward.ready.add_done_callback(self._on_ready)
+            self._pass_on_stop(ward)
+            code = await ward.end()
+            self._wards.discard(ward)
+            self._burials.append(asyncio.ensure_future(ward.bury()))
+            if self._is_final(ward, code):
+                return code
+            if ward.age > GROWN_UP or code == 0:
+                pause = FIRST_PAUSE
+            if not await self._rest(ward, code, pause):
+                return 0
+            pause = min(pause * 2, LAST_PAUSE)
+
+    def _is_final(self, ward: Ward, code: int) -> bool:
+        if self._stopping.is_set() or (self._options.burst and code == 0):
+            return True
+        return ward.refused and not self._was_ready and not self._options.reload
+
+    async def _rest(self, ward: Ward, code: int, pause: float) -> bool:
+        """Wait before the next start. False: stopped meanwhile."""
+        if ward.refused and self._options.reload:
+            logger.info("supervisor.waiting: for a change of the source files")
+            await self._first_of(self._changed, self._stopping, within=None)
+        else:
+            if code:
+                told = describe_exit(code)
+                logger.warning("worker.died: process %s %s; another starts", ward.pid, told)
+            await self._first_of(self._stopping, within=pause)
+        return not self._stopping.is_set()
+
+    def _on_ready(self, ready: asyncio.Future[int]) -> None:
+        if ready.cancelled() or self._was_ready:
+            return
+        self._was_ready = True
+        for _ in range((self._options.processes or ready.result()) - 1):
+            self._add_keeper()
+
+    async def _watch_sources(self) -> None:
+        if not self._options.reload:
+            return
+        watch = SourceWatch(*watch_roots(app_file(self._options.app)))
+        while True:
+            await asyncio.sleep(LOOK_EVERY)
+            changed = await asyncio.to_thread(watch.changed)
+            if changed:
+                logger.info("supervisor.reloading: %s changed", changed[0].name)
+                self._changed.set()
+                for ward in self._wards:
+                    ward.stop(DRAIN)
+                await asyncio.sleep(0)
+                self._changed.clear()
+
+    async def _first_of(self, *events: asyncio.Event, within: float | None) -> None:
+        waits = [asyncio.ensure_future(event.wait()) for event in events]
+        await asyncio.wait(waits, timeout=within, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+
+    def _exit_code(self) -> int:
+        codes = [keeper.result() for keeper in self._keepers]
+        if REFUSED_CODE in codes:
+            return REFUSED_CODE
+        return 1 if any(codes) else 0
+
+
+if __name__ == "__main__":
+    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
+    sys.exit(supervise(WorkerOptions.from_json(sys.argv[1])))

@@ -1,0 +1,117 @@
+"""One worker process, as its supervisor sees it: start it, beat for it, stop it, bury it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from typing import Self
+
+from holdfast.core.task import Json
+from holdfast.worker.beater import Beater, Stores
+from holdfast.worker.exits import when_exited
+from holdfast.worker.line import Lease, Lines
+from holdfast.worker.options import WorkerOptions
+
+
+class Ward(asyncio.Protocol):
+    """A worker process and the line to it."""
+
+    def __init__(self, process: subprocess.Popen[bytes], stores: Stores) -> None:
+        loop = asyncio.get_running_loop()
+        self._process = process
+        self._transport: asyncio.Transport | None = None
+        self._lines = Lines()
+        self._beater = Beater(stores, process.pid)
+        self._beating = asyncio.ensure_future(self._beater.run())
+        self._born = time.monotonic()
+        self.ready: asyncio.Future[int] = loop.create_future()
+        self.exited: asyncio.Future[int] = loop.create_future()
+        self.line_closed = asyncio.Event()
+        self.refused = False
+        when_exited(process.pid, loop, self._on_exit)
+
+    @classmethod
+    async def start(cls, options: WorkerOptions, stores: Stores) -> Self:
+        """Start a worker process. It says when it is `ready`, or it exits."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            ward = cls(_spawn(options, theirs.fileno()), stores)
+        await asyncio.get_running_loop().create_unix_connection(lambda: ward, sock=ours)
+        return ward
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def age(self) -> float:
+        """Seconds since it was started."""
+        return time.monotonic() - self._born
+
+    def stop(self, level: int) -> None:
+        if self._transport is not None:
+            self._transport.write(json.dumps({"stop": level}).encode() + b"\n")
+
+    def kill(self) -> None:
+        if not self.exited.done():
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+
+    async def end(self) -> int:
+        """Wait for the process to end."""
+        code = await self.exited
+        with suppress(TimeoutError):
+            # Its last words may still be on the line, which a fork of it may hold open.
+            await asyncio.wait_for(self.line_closed.wait(), 0.2)
+        self._beating.cancel()
+        await asyncio.wait({self._beating})
+        if self._transport is not None:
+            self._transport.close()
+        return code
+
+    async def bury(self) -> None:
+        """Declare its worker dead, unless it left in good order."""
+        await self._beater.bury()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        for message in self._lines.feed(data):
+            self._take(message)
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        self.line_closed.set()
+
+    def _take(self, message: Json) -> None:
+        match message:
+            case {"ready": {"processes": processes}} if not self.ready.done():
+                self.ready.set_result(processes)
+            case {"refused": _}:
+                self.refused = True
+            case {"lease": None}:
+                self._beater.set_lease(None)
+            case {"lease": lease}:
+                self._beater.set_lease(Lease(**lease))
+
+    def _on_exit(self) -> None:
+        self.exited.set_result(self._process.wait())
+        self.ready.cancel()
+
+
+def _spawn(options: WorkerOptions, line: int) -> subprocess.Popen[bytes]:
+    # In our process group, unlike the processes of a pool: Ctrl-Z must stop us all.
+    module = "holdfast.worker.main"
+    return subprocess.Popen(
+        [sys.executable, "-m", module, options.to_json(), str(line), str(os.getpid())],
+        stdin=subprocess.DEVNULL,
+        pass_fds=[line],
+    )
