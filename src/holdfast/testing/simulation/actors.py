@@ -46,7 +46,7 @@ from holdfast.testing.simulation.world import Process, World
 
 T = TypeVar("T")
 
-LEASE, HEARTBEAT, SWEEP, POLL = 30.0, 9.0, 10.0, 8.0
+LEASE, HEARTBEAT, SWEEP, POLL, IDLE = 30.0, 10.0, 10.0, 4.0, 12.0
 CRASH_LIMIT = 3
 WINDOW = 3600.0
 QUEUES = ("mail", "video")
@@ -73,7 +73,8 @@ class Submitter(Process):
             batch = [self._new() for _ in range(2 if rng.random() < 0.3 else 1)]
             self.number -= len(batch)
             await self._submit(batch)
-            await self.world.sleep(rng.choice((0.0, 0.0, 1.0, 20.0)))
+            pause = 0.0 if self.world.is_healing else rng.choice((0.0, 0.0, 1.0, 20.0))
+            await self.world.sleep(pause)
         self.done = True
 
     async def _submit(self, batch: Sequence[NewTask]) -> None:
@@ -142,10 +143,13 @@ class Worker(Process):
                 await self._register()
             elif len(self._held) < self.slots:
                 await self._claim(self._id)
-            await self.world.sleep(POLL * self.world.rng.random())
+            await self.world.sleep((POLL if self._is_busy() else IDLE) * self.world.rng.random())
         if self._id is not None:
             await self._insist(lambda: self.store.retire(self._id or WorkerId("")))
         self.alive = False
+
+    def _is_busy(self) -> bool:
+        return bool(self._held or self._outbox)
 
     async def _insist(self, call: Callable[[], Awaitable[T]]) -> T:
         """Repeat until the outcome is known."""
@@ -178,7 +182,8 @@ class Worker(Process):
                 if not await self.store.beat(worker_id):
                     self._id = None if self._id == worker_id else self._id
                     continue
-                self._stopping.update(await self.store.cancel_requests(worker_id))
+                if self._held:
+                    self._stopping.update(await self.store.cancel_requests(worker_id))
             except StoreUnavailable:
                 continue
 
@@ -216,7 +221,8 @@ class Worker(Process):
 
     async def _body(self, claim: Claim) -> None:
         rng = self.world.rng
-        await self.world.sleep(rng.choice((0.0, 0.1, 3.0, 20.0, 60.0)))
+        lengths = (0.0, 0.1, 3.0) if self.world.is_healing else (0.0, 0.1, 3.0, 20.0, 60.0)
+        await self.world.sleep(rng.choice(lengths))
         if claim.name == "poison":
             self.world.kill(self)
             return
@@ -281,13 +287,16 @@ class Rescuer(Process):
         asked = self.world.clock.mono
         workers = await self.store.workers()
         answered = self.world.clock.mono
+        seen, self._seen = self._seen, {}
         for worker in workers:
-            if worker.status in (WorkerStatus.ACTIVE, WorkerStatus.DRAINING):
-                beats, since = self._seen.get(worker.id, (-1, answered))
-                if beats != worker.beats:
-                    self._seen[worker.id] = (worker.beats, answered)
-                elif asked - since >= LEASE:
-                    await self.store.bury(worker.id, beats=beats)
+            if worker.status not in (WorkerStatus.ACTIVE, WorkerStatus.DRAINING):
+                continue
+            beats, since = seen.get(worker.id, (-1, answered))
+            self._seen[worker.id] = (
+                (beats, since) if beats == worker.beats else (worker.beats, answered)
+            )
+            if beats == worker.beats and asked - since >= LEASE:
+                await self.store.bury(worker.id, beats=beats)
         await self.rescue()
 
     async def rescue(self) -> None:

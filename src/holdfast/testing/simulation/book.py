@@ -158,6 +158,14 @@ class Book:
             ):
                 yield known
 
+    def forget_workers(self, before: int) -> None:
+        """Pruning forgets workers that ended and last beat before this instant."""
+        self.workers = {
+            worker_id: worker
+            for worker_id, worker in self.workers.items()
+            if worker.alive or worker.last_beat_us >= before
+        }
+
     def is_alive(self, worker_id: WorkerId) -> bool:
         worker = self.workers.get(worker_id)
         return worker is not None and worker.alive

@@ -74,6 +74,7 @@ class History:
             for _ in range(2)
         ]
         self.workers: list[Worker] = []
+        self.rescuers: list[Rescuer] = []
         self.crew = rng.choice((1, 2, 2, 3))
 
     def run(self) -> Verdict:
@@ -110,6 +111,7 @@ class History:
     def _heal(self) -> None:
         """Nothing fails any more: now everything must come to its end."""
         self.faults.heal()
+        self.world.is_healing = True
         for queue in QUEUES:
             self.ledger.resumed(queue, self.setup.drive(self.store.resume(queue)))
         for step in range(HEAL_STEPS):
@@ -150,6 +152,7 @@ class History:
 
     def _start_rescuer(self) -> None:
         rescuer = self.setup.rescuer(self.world, self._face(is_rescuer=True))
+        self.rescuers.append(rescuer)
         self.world.spawn(rescuer, rescuer.live())
 
     def _disturb(self) -> None:
@@ -159,11 +162,13 @@ class History:
         if draw < 0.2:
             world.kill(victim)
         elif draw < 0.6:
-            world.stop(victim, LEASE * rng.choice((0.5, 2.0, 4.0)))
+            world.stop(victim, LEASE * rng.choice((0.9, 1.1, 2.0, 4.0)))
         elif draw < 0.7:
             victim.draining = True
-        elif draw < 0.8:
+        elif draw < 0.75:
             world.stop(rng.choice(self.submitters), 20.0)
+        elif draw < 0.8:
+            world.stop(rng.choice(self.rescuers), 10.0 + 20.0 * rng.random())
         elif draw < 0.85:
             world.kill(rng.choice(self.submitters))
         elif draw < 0.95 or self.clock_is_steady:

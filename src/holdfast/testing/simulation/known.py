@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 
 from holdfast.core.task import (
@@ -16,9 +17,11 @@ from holdfast.core.task import (
 )
 from holdfast.testing.checker import Picture
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 
 class Place(Enum):
-    """Where a task is by `ports/store.py`. Ready and blocked are one: they differ by the lock only."""
+    """Where a task is by `ports/store.py`. Ready and blocked are one; only the lock parts them."""
 
     WAITING = auto()
     ELIGIBLE = auto()
@@ -105,7 +108,9 @@ class Known:
             task.crash_count, task.cause, task.cancel_requested, task.reason, task.result,
         )  # fmt: skip
         if expected == found:
-            return None
+            due = _EPOCH + timedelta(microseconds=self.run_at)
+            late = self.place is Place.WAITING and task.run_at != due
+            return f"run_at is {task.run_at}, not {due}" if late else None
         names = "state rank attempt worker_id fence charged crash_count cause cancel_requested"
         fields = [*names.split(), "reason", "result"]
         return next(

@@ -124,6 +124,7 @@ class Ledger:
         self, settlements: Sequence[Settlement], refusals: Sequence[Refusal], *, rescuer: bool
     ) -> None:
         refused = [(r.task_id, r.attempt, r.worker_id) for r in refusals]
+        touched: dict[TaskId, str] = {}  # compared after the whole batch: one commit
         for settlement in settlements:
             fence = (settlement.task_id, settlement.attempt, settlement.worker_id)
             known = self.book.tasks.get(settlement.task_id)
@@ -135,12 +136,16 @@ class Ledger:
                 self._fail("live_worker_rescued", settlement.task_id, f"{settlement.worker_id}")
             if known is not None and holds:
                 self._settle(known, settlement)
-                self._compare(settlement.task_id, "settle")
+                touched[settlement.task_id] = "settle"
             elif repeat:
                 self.seen["settlement repeated"] += 1
-                self._compare(settlement.task_id, "recorded_twice")
+                touched[settlement.task_id] = "recorded_twice"
             else:
                 self._refuse(known, settlement, told=fence in refused)
+                touched[settlement.task_id] = "stale_write"
+        for task_id, rule in touched.items():
+            if task_id in self.book.tasks:
+                self._compare(task_id, rule)
 
     def reported(self, reports: Sequence[Report], refusals: Sequence[Refusal]) -> None:
         refused = {(r.task_id, r.attempt, r.worker_id) for r in refusals}
@@ -215,6 +220,7 @@ class Ledger:
             if k.place is Place.DONE
             and k.finished < now - us(dead_retention if k.state is State.DEAD_LETTER else retention)
         ]
+        self.book.forget_workers(now - us(retention))
         self.book.keys = {key: seen for key, seen in self.book.keys.items() if seen[2] > now}
         self._forget(old[:limit], number, "prune")
 
@@ -222,7 +228,8 @@ class Ledger:
         if stats.refused != self._refusals:
             self._fail("refusal_recorded", None, f"{stats.refused} counted, not {self._refusals}")
         states = dict.fromkeys(State, 0)
-        for known in self.book.tasks.values():
+        for task_id, known in self.book.tasks.items():
+            self._compare(task_id, "stats")
             states[self.book.shown(known)] += 1
         if dict(stats.states) != states:
             self._fail("stats", None, f"{dict(stats.states)}, not {states}")
@@ -240,13 +247,14 @@ class Ledger:
             worker = self.book.workers[worker_id]
             worker.beats += 1
             worker.last_beat = self._clock.mono
+            worker.last_beat_us = self._clock.now_us()
 
     def buried(self, worker_id: WorkerId, beats: int | None, done: bool) -> None:
         worker = self.book.workers.get(worker_id)
         able = worker is not None and worker.alive and beats in (None, worker.beats)
-        if worker is None or done != able:
+        if done != able:
             self._fail("live_worker_buried", None, f"{worker_id} with beats {beats}: {done}")
-        elif done:
+        elif worker is not None and done:
             silent = self._clock.mono - worker.last_beat
             if silent < self._lease:
                 self._fail("live_worker_buried", None, f"{worker_id}, silent for {silent:.1f} s")
@@ -386,7 +394,6 @@ class Ledger:
         self.seen["settlement refused"] += 1
         if known is not None:
             known.refused[settlement.attempt, settlement.worker_id] += 1
-            self._compare(settlement.task_id, "stale_write")
 
     # Judgement
 

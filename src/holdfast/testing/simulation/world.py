@@ -71,6 +71,7 @@ class World:
         self.rng = rng
         self.clock = SimClock()
         self.steps = 0
+        self.is_healing = False  # long work becomes short, so that a history ends soon
         self._actors: list[_Actor] = []
 
     def spawn(self, process: Process, live: Coroutine[Any, Any, None]) -> None:

@@ -1,0 +1,89 @@
+"""The simulation can fail: each way to break the engine is found, and for the right reason."""
+
+from __future__ import annotations
+
+import pytest
+from tests.simulation import variants
+
+from holdfast.stores.memory import MemoryStore
+from holdfast.testing.simulation import Setup, run_history
+from holdfast.testing.simulation.actors import Rescuer, Worker
+
+SEEDS = 600
+
+STORES: list[tuple[type[MemoryStore], set[str]]] = [
+    (variants.NoFence, {"stale_write", "recorded_twice"}),
+    (variants.NoFenceOnReports, {"stale_report"}),
+    (variants.NoUniqueIndex, {"unique_key"}),
+    (variants.NoIdempotencyIndex, {"idempotency_key"}),
+    (variants.IdempotencyWithoutFingerprint, {"idempotency_key"}),
+    (variants.NoLockExclusivity, {"lock", "lock_overlap"}),
+    (variants.LocksLostOnRetry, {"lock", "lock_overlap", "fence"}),
+    (variants.FencesStartOver, {"fence"}),
+    (variants.ForgetfulAdd, {"lost"}),
+    (variants.SettlesTwice, {"recorded_twice"}),
+    (variants.SilentRefusals, {"refusal_recorded"}),
+    (variants.ForgetsReleasedAttempts, {"attempt_numbers"}),
+    (variants.NoAging, {"rank"}),
+    (variants.QueueByQueue, {"order"}),
+    (variants.ClaimsFromPausedQueues, {"paused_started"}),
+    (variants.IgnoresCapabilities, {"capability"}),
+    (variants.NeverExpires, {"expired_started"}),
+    (variants.StartsTooEarly, {"started_early", "next_due"}),
+    (variants.CancelLeavesItInLine, {"cancelled_started"}),
+    (variants.RetryWinsOverCancel, {"settle"}),
+    (variants.BuriesWithoutLooking, {"live_worker_buried"}),
+    (variants.OrphansOfTheLiving, {"orphans"}),
+    (variants.BuriedMayClaim, {"beat", "dead_worker_claimed", "orphans"}),
+    (variants.EndlessRetries, {"retry_limit"}),
+    (variants.PromisesWorkTooLate, {"next_due"}),
+]
+RESCUERS: list[tuple[type[Rescuer], set[str]]] = [
+    (variants.RescuesByTime, {"live_worker_rescued"}),
+    (variants.MeasuresSilenceTooEarly, {"live_worker_buried"}),
+    (variants.ForgivesEveryCrash, {"crash_limit"}),
+    (variants.NeverRescues, {"stuck"}),
+]
+WORKERS: list[tuple[type[Worker], set[str]]] = [
+    (variants.ForgetsUnknownClaims, {"stuck"}),
+    (variants.SavesOnlyOnce, {"stuck"}),
+]
+
+
+def first_rule_broken(setup: Setup) -> str | None:
+    for seed in range(SEEDS):
+        verdict = run_history(seed, setup)
+        if verdict.broken:
+            return verdict.broken[0].rule
+    return None
+
+
+@pytest.mark.parametrize(
+    ("store", "rules"), STORES, ids=lambda value: getattr(value, "__name__", "")
+)
+def test_a_broken_store_turns_the_simulation_red(store: type[MemoryStore], rules: set[str]) -> None:
+    found = first_rule_broken(Setup(store=lambda clock: store(clock=clock)))
+
+    assert found in rules
+
+
+@pytest.mark.parametrize(
+    ("rescuer", "rules"), RESCUERS, ids=lambda value: getattr(value, "__name__", "")
+)
+def test_a_broken_rescuer_turns_the_simulation_red(rescuer: type[Rescuer], rules: set[str]) -> None:
+    found = first_rule_broken(Setup(rescuer=rescuer))
+
+    assert found in rules
+
+
+@pytest.mark.parametrize(
+    ("worker", "rules"), WORKERS, ids=lambda value: getattr(value, "__name__", "")
+)
+def test_a_broken_worker_turns_the_simulation_red(worker: type[Worker], rules: set[str]) -> None:
+    found = first_rule_broken(Setup(worker=worker))
+
+    assert found in rules
+
+
+def test_the_unbroken_parts_stay_green() -> None:
+    assert first_rule_broken(Setup()) is None

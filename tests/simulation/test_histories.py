@@ -1,0 +1,66 @@
+"""Thousands of seeded histories keep every promise. A red one says how to repeat it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import Counter
+
+import pytest
+
+from holdfast.core.lifecycle import MOVES
+from holdfast.core.task import AttemptEnd, Cause, State, SubmitOutcome
+from holdfast.testing.simulation import run_history
+
+CHUNKS = 8
+PER_CHUNK = 2_500
+SECONDS_PER_CHUNK = 60.0 * 2 / CHUNKS  # 20,000 histories in 60 s on two cores
+
+EVENTS = (
+    *(f"attempt {end}" for end in AttemptEnd),
+    *(f"start by {cause}" for cause in Cause),
+    *(f"submit {outcome}" for outcome in SubmitOutcome),
+    *(f"task {state}" for state in MOVES[State.RUNNING]),
+    "cancel",
+    "idempotency conflict",
+    "settlement refused",
+    "settlement repeated",
+    "worker buried",
+)
+
+
+@pytest.mark.parametrize("chunk", range(CHUNKS))
+def test_every_promise_holds_in_every_history(chunk: int) -> None:
+    began = time.process_time()
+
+    for seed in range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK):
+        verdict = run_history(seed)
+        assert not verdict.broken, str(verdict)
+
+    assert time.process_time() - began < SECONDS_PER_CHUNK
+
+
+def test_the_history_of_the_seed_in_the_environment_holds() -> None:
+    seed = int(os.environ.get("HOLDFAST_SIM_SEED", "4711"))
+
+    verdict = run_history(seed)
+
+    assert not verdict.broken, str(verdict)
+
+
+def test_the_histories_are_not_empty() -> None:
+    seen: Counter[str] = Counter()
+
+    for seed in range(600):
+        seen.update(run_history(seed).seen)
+
+    rare = {event: seen[event] for event in EVENTS if seen[event] < 10}
+    assert not rare
+
+
+def test_a_seed_tells_the_same_history_every_time() -> None:
+    assert run_history(7) == run_history(7)
+
+
+def test_another_seed_tells_another_history() -> None:
+    assert len({run_history(seed).steps for seed in range(20)}) > 10
