@@ -1,1 +1,168 @@
-"""Holdfast: a task queue that holds on to every task, and is fast."""
+"""Holdfast: a task queue that holds on to every task, and is fast.
+
+Names are imported when they are first used: a process that needs only a part (the supervisor of
+workers, the heart of one) pays only for that part.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from holdfast.app import Holdfast
+    from holdfast.core.retry import RetryPolicy, exponential, fixed
+    from holdfast.core.task import History, Page, Priority, State, Task, TaskFilter
+    from holdfast.definitions.call import Call
+    from holdfast.definitions.context import Context, context
+    from holdfast.definitions.definition import Definition
+    from holdfast.definitions.handle import Handle
+    from holdfast.errors import (
+        AttemptTimeout,
+        ConfigError,
+        Fatal,
+        HoldfastError,
+        IdempotencyConflict,
+        InvalidArguments,
+        InvalidOption,
+        InvalidTransition,
+        LeaseLost,
+        NotInitialised,
+        PayloadRefused,
+        ResultTimeout,
+        Retry,
+        SchemaMismatch,
+        Snooze,
+        StoreError,
+        StoreUnavailable,
+        TaskCancelled,
+        TaskFailed,
+        TaskNotFound,
+        TaskUnsuccessful,
+        UnknownTask,
+    )
+    from holdfast.filters import where
+    from holdfast.functional import (
+        Config,
+        get_task,
+        get_task_sync,
+        init,
+        list_tasks,
+        list_tasks_sync,
+        submit_task,
+        submit_task_sync,
+        task,
+    )
+    from holdfast.settings import Settings
+
+_HOMES = {
+    "holdfast.app": ("Holdfast",),
+    "holdfast.core.retry": ("RetryPolicy", "exponential", "fixed"),
+    "holdfast.core.task": ("History", "Page", "Priority", "State", "Task", "TaskFilter"),
+    "holdfast.definitions.call": ("Call",),
+    "holdfast.definitions.context": ("Context", "context"),
+    "holdfast.definitions.definition": ("Definition",),
+    "holdfast.definitions.handle": ("Handle",),
+    "holdfast.errors": (
+        "AttemptTimeout",
+        "ConfigError",
+        "Fatal",
+        "HoldfastError",
+        "IdempotencyConflict",
+        "InvalidArguments",
+        "InvalidOption",
+        "InvalidTransition",
+        "LeaseLost",
+        "NotInitialised",
+        "PayloadRefused",
+        "ResultTimeout",
+        "Retry",
+        "SchemaMismatch",
+        "Snooze",
+        "StoreError",
+        "StoreUnavailable",
+        "TaskCancelled",
+        "TaskFailed",
+        "TaskNotFound",
+        "TaskUnsuccessful",
+        "UnknownTask",
+    ),
+    "holdfast.functional": (
+        "Config",
+        "get_task",
+        "get_task_sync",
+        "init",
+        "list_tasks",
+        "list_tasks_sync",
+        "submit_task",
+        "submit_task_sync",
+        "task",
+    ),
+    "holdfast.settings": ("Settings",),
+    "holdfast.filters": ("where",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "AttemptTimeout",
+    "Call",
+    "Config",
+    "ConfigError",
+    "Context",
+    "Definition",
+    "Fatal",
+    "Handle",
+    "History",
+    "Holdfast",
+    "HoldfastError",
+    "IdempotencyConflict",
+    "InvalidArguments",
+    "InvalidOption",
+    "InvalidTransition",
+    "LeaseLost",
+    "NotInitialised",
+    "Page",
+    "PayloadRefused",
+    "Priority",
+    "ResultTimeout",
+    "Retry",
+    "RetryPolicy",
+    "SchemaMismatch",
+    "Settings",
+    "Snooze",
+    "State",
+    "StoreError",
+    "StoreUnavailable",
+    "Task",
+    "TaskCancelled",
+    "TaskFailed",
+    "TaskFilter",
+    "TaskNotFound",
+    "TaskUnsuccessful",
+    "UnknownTask",
+    "context",
+    "exponential",
+    "fixed",
+    "get_task",
+    "get_task_sync",
+    "init",
+    "list_tasks",
+    "list_tasks_sync",
+    "submit_task",
+    "submit_task_sync",
+    "task",
+    "where",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value: object = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

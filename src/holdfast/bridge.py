@@ -12,7 +12,7 @@ import asyncio
 import atexit
 import os
 import threading
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -51,6 +51,7 @@ class Bridge:
 
     def forget(self) -> None:
         """Begin anew in a forked child, where the thread does not exist."""
+        _LEFT_BEHIND.append(self._loop)
         self._lock = threading.Lock()
         self._loop = self._thread = self._nested = None
 
@@ -83,8 +84,23 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
         loop.close()
 
 
+_LEFT_BEHIND: list[asyncio.AbstractEventLoop | None] = []
+# A parent's loop, seen from its forked child: not to be closed here, so never collected either.
+
 BRIDGE = Bridge()
 """The bridge of this process."""
 
+
+def at_exit(action: Callable[[], None]) -> None:
+    """Call this when the interpreter ends, while threads and executors still work.
+
+    Plain `atexit` comes too late: by then no executor takes work. The hook that executors use for
+    themselves has no public name; the last registered is called first, so theirs must be in place.
+    """
+    import concurrent.futures.thread  # noqa: F401, PLC0415 - registers its hook when imported
+
+    getattr(threading, "_register_atexit", atexit.register)(action)
+
+
 os.register_at_fork(after_in_child=BRIDGE.forget)
-atexit.register(BRIDGE.close)
+at_exit(BRIDGE.close)

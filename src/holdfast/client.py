@@ -32,10 +32,10 @@ from holdfast.definitions.call import Call
 from holdfast.definitions.readers import read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
+from holdfast.filters import FilterKeywords, TaskRef, read_id, where
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
-from holdfast.where import FilterKeywords, TaskRef, read_id, where
 
 MOST_PER_PAGE = 1000
 SLICE = 1000
@@ -88,7 +88,7 @@ class Client:
         after: str | None = None,
         **words: Unpack[FilterKeywords],
     ) -> Page:
-        """A page of tasks, newest first. Its `next`, passed as `after`, brings the one behind it."""
+        """A page of tasks, newest first. Its `next`, passed as `after`, brings the next one."""
         if not 1 <= limit <= MOST_PER_PAGE:
             raise InvalidOption("limit", f"expected 1 to {MOST_PER_PAGE}, got {limit}")
         return await self.store.list(_filter(which, words), limit=limit, after=after)

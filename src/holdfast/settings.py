@@ -11,9 +11,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self, TypedDict, Unpack
 
@@ -106,10 +107,16 @@ class Settings:
 
         Where `lease` is set and `heartbeat` is not, the heartbeat follows it down to a third.
         """
-        found = _found(overrides)
-        if "lease" in found and "heartbeat" not in found:
-            found["heartbeat"] = min(cls().heartbeat, found["lease"] / 3)
-        settings = cls(**found)
+        return cls()._with(_found(overrides))
+
+    def override(self, **overrides: Unpack[SettingsKeywords]) -> Self:
+        """These settings, but for what is given here."""
+        return self._with(_read_all(_from_keywords(overrides)))
+
+    def _with(self, given: dict[str, Any]) -> Self:
+        if "lease" in given and "heartbeat" not in given:
+            given = {**given, "heartbeat": min(self.heartbeat, given["lease"] / 3)}
+        settings = replace(self, **given)
         if settings.heartbeat >= settings.lease:
             raise ConfigError(
                 "heartbeat",
@@ -148,12 +155,17 @@ Given = tuple[str, object, str]
 
 def _found(overrides: Mapping[str, object]) -> dict[str, Any]:
     """Every setting that somebody gave, checked; the strongest source comes last and wins."""
-    given = (
-        *_from_pyproject(Path.cwd()),
-        *_from_environment(os.environ),
-        *((name, value, name) for name, value in overrides.items() if value is not None),
+    return _read_all(
+        chain(_from_pyproject(Path.cwd()), _from_environment(os.environ), _from_keywords(overrides))
     )
+
+
+def _read_all(given: Iterable[Given]) -> dict[str, Any]:
     return {name: _read(name, value, label) for name, value, label in given}
+
+
+def _from_keywords(keywords: Mapping[str, object]) -> Iterator[Given]:
+    return ((name, value, name) for name, value in keywords.items() if value is not None)
 
 
 def _from_pyproject(folder: Path) -> Iterator[Given]:

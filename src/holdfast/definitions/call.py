@@ -75,7 +75,7 @@ async def submit_calls(home: Home, calls: Sequence[Call[R_co]]) -> list[Handle[R
 
 
 def handle_of(home: Home, call: Call[R_co], added: Added) -> Handle[R_co]:
-    return Handle(home, added.task_id, call.definition.load_result, added.outcome)
+    return Handle(home, added.task_id, call.definition.result_of, added.outcome)
 
 
 def _first(*values: float | None) -> float:

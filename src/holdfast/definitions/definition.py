@@ -12,7 +12,7 @@ from typing import Any, Generic, ParamSpec, TypeVar, Unpack
 from holdfast.codec import ArgumentCodec, ResultCodec
 from holdfast.core.lifecycle import Backoff
 from holdfast.core.retry import RetryPolicy
-from holdfast.core.task import Claim, Json
+from holdfast.core.task import Claim, Json, Task
 from holdfast.definitions.backoff import backoff_for
 from holdfast.definitions.call import Call
 from holdfast.definitions.home import Home
@@ -34,6 +34,9 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
     a coroutine of it).
     """
 
+    __name__: str
+    __qualname__: str
+
     def __init__(
         self, handler: Callable[..., C], signature: Signature, spec: Spec, home: Home
     ) -> None:
@@ -41,6 +44,7 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         update_wrapper(keep, handler)
         self.handler = handler
         self.name = spec.name
+        self.parameters = signature.names
         self.is_async = signature.is_async
         self.wants_context = signature.wants_context
         self.executor = spec.executor
@@ -89,6 +93,10 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         """Decode a stored result as the type the handler's annotation promises."""
         value: R = (self._result or self._result_codec()).load(result)
         return value
+
+    def result_of(self, task: Task) -> R:
+        """The result of a completed task of this definition."""
+        return self.load_result(b"null" if task.result is None else task.result)
 
     def is_retriable(self, error: BaseException) -> bool:
         """Whether trying again may help."""

@@ -32,17 +32,17 @@ class Handle(Generic[R_co]):
     None for a handle that was made from an id.
     """
 
-    __slots__ = ("_home", "_load_result", "id", "outcome")
+    __slots__ = ("_home", "_result_of", "id", "outcome")
 
     def __init__(
         self,
         home: Home,
         task_id: TaskId,
-        load_result: Callable[[bytes], R_co],
+        result_of: Callable[[Task], R_co],
         outcome: SubmitOutcome | None = None,
     ) -> None:
         self._home = home
-        self._load_result = load_result
+        self._result_of = result_of
         self.id = task_id
         self.outcome = outcome
 
@@ -80,7 +80,7 @@ class Handle(Generic[R_co]):
         task = await self._ended(seconds)
         if task.state is not State.COMPLETED:
             raise _unsuccessful(task)
-        return self._load_result(task.result or b"null")
+        return self._result_of(task)
 
     def __await__(self) -> Generator[Any, None, R_co]:
         return self.result_async().__await__()

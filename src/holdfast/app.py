@@ -1,0 +1,256 @@
+"""The app: settings, definitions and a store, joined. What a user's module holds as `app`."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
+from weakref import WeakSet
+
+import orjson
+
+from holdfast.bridge import at_exit
+from holdfast.client import Client
+from holdfast.core.task import Json, Task
+from holdfast.definitions.call import Call, submit_calls
+from holdfast.definitions.context import Context
+from holdfast.definitions.define import ContextDefinition, Decorator, PlainDefinition, define
+from holdfast.definitions.handle import Handle
+from holdfast.definitions.options import SubmitKeywords, TaskKeywords
+from holdfast.definitions.registry import Registry
+from holdfast.errors import HoldfastError
+from holdfast.face import Face
+from holdfast.filters import TaskRef, read_id
+from holdfast.link import Link
+from holdfast.ports.dispatcher import Dispatcher
+from holdfast.ports.store import Store
+from holdfast.settings import Settings, SettingsKeywords
+from holdfast.wiring import open_dispatcher, open_store
+
+if TYPE_CHECKING:
+    from holdfast.worker.worker import Worker
+
+__all__ = ["Holdfast", "open_dispatcher", "open_store"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Holdfast(Face):
+    """A task queue: `app = Holdfast()`, `@app.task`, `f.submit(…)`.
+
+    Keywords are settings (see `holdfast.settings`). Nothing is opened before it is needed. Use it
+    as a context manager, sync or async, to let go of the store at a known moment; otherwise that
+    happens at exit. After a fork the child opens its own.
+    """
+
+    def __init__(self, **settings: Unpack[SettingsKeywords]) -> None:
+        self.settings = Settings.load(**settings)
+        self.registry = Registry()
+        self._link: Link | None = None
+        self._lock = threading.Lock()
+        _APPS.add(self)
+
+    # The bare decorator; a function without annotations fits several, and becomes `Any`.
+    @overload
+    def task(  # type: ignore[overload-overlap] # the first that fits is the right one
+        self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /
+    ) -> ContextDefinition[P, R, Coroutine[Any, Any, R]]: ...
+    @overload
+    def task(
+        self, function: Callable[Concatenate[Context, P], R], /
+    ) -> ContextDefinition[P, R, R]: ...
+    @overload
+    def task(
+        self, function: Callable[P, Coroutine[Any, Any, R]], /
+    ) -> PlainDefinition[P, R, Coroutine[Any, Any, R]]: ...
+    @overload
+    def task(self, function: Callable[P, R], /) -> PlainDefinition[P, R, R]: ...
+    @overload
+    def task(self, **options: Unpack[TaskKeywords]) -> Decorator: ...
+
+    def task(self, *function: Any, **options: Any) -> Any:
+        """Make a function a task: `@app.task` or `@app.task(queue="mail", …)`.
+
+        It stays callable as itself. Its name is `module.qualname` unless `name=` says otherwise;
+        see `TaskKeywords` for the rest. Bad options are refused here, where they are written.
+        """
+        if function:
+            return define(function[0], self, self.registry, options)
+        return lambda function: define(function, self, self.registry, options)
+
+    @property
+    def client(self) -> Client:
+        """The async verbs. Its store is open inside `async with app`, or after `open()`."""
+        return self._linked().client
+
+    async def verbs(self) -> Client:
+        link = self._linked()
+        if not link.is_open:
+            await link.open()
+        return link.client
+
+    def submit_many(self, calls: Sequence[Call[R]]) -> list[Handle[R]]:
+        """Submit many calls in one step, all or none: `app.submit_many([f.call(1), g.call(2)])`."""
+        return self.wait_for(self.submit_many_async(calls))
+
+    async def submit_many_async(self, calls: Sequence[Call[R]]) -> list[Handle[R]]:
+        return await submit_calls(self, calls)
+
+    def submit_by_name(
+        self, name: str, arguments: Mapping[str, Json], /, **options: Unpack[SubmitKeywords]
+    ) -> Handle[Any]:
+        """Submit with JSON values by parameter name: what a command line or a REST body has."""
+        return self.wait_for(self.submit_by_name_async(name, arguments, **options))
+
+    async def submit_by_name_async(
+        self, name: str, arguments: Mapping[str, Json], /, **options: Unpack[SubmitKeywords]
+    ) -> Handle[Any]:
+        call = self.registry[name].options(**options).call_json(arguments)
+        return (await submit_calls(self, [call]))[0]
+
+    def handle(self, task_id: TaskRef) -> Handle[Any]:
+        """A handle on a task whose id you kept. Its result comes as the task's definition has it,
+        or as plain JSON where this process does not know the task.
+        """
+        return Handle(self, read_id(task_id), self._result_of)
+
+    def worker(
+        self,
+        *,
+        burst: bool = False,
+        app_spec: str | None = None,
+        **settings: Unpack[SettingsKeywords],
+    ) -> Worker:
+        """A worker of this app, to be run inside `async with app`; settings may differ from the
+        app's. `app_spec` ("module:app") is how process tasks find the app.
+        """
+        from holdfast.worker.worker import Worker  # noqa: PLC0415 - only workers need it
+
+        client = self.client
+        return Worker(
+            client.store,
+            client.dispatcher,
+            self.registry,
+            self.settings.override(**settings),
+            app_spec=app_spec,
+            burst=burst,
+        )
+
+    async def run_worker(
+        self,
+        *,
+        burst: bool = False,
+        app_spec: str | None = None,
+        **settings: Unpack[SettingsKeywords],
+    ) -> None:
+        """Work in this very process until cancelled; with `burst` until nothing is left to do."""
+        await self.verbs()
+        await self.worker(burst=burst, app_spec=app_spec, **settings).run()
+
+    def migrate(self) -> Sequence[int]:
+        """Bring the store's schema to this release's version; the versions applied."""
+        return self.wait_for(self.migrate_async())
+
+    async def migrate_async(self) -> Sequence[int]:
+        # Not through an open link: a store with an old schema refuses to open.
+        store = open_store(self.settings.url)
+        try:
+            return await store.migrate()
+        finally:
+            await store.close()
+
+    def open(self) -> Self:
+        """Open the store now rather than at the first use."""
+        self.wait_for(self.verbs())
+        return self
+
+    async def open_async(self) -> Self:
+        await self.verbs()
+        return self
+
+    def close(self) -> None:
+        """Let go of the store. The next use opens it again."""
+        self.wait_for(self.close_async())
+
+    async def close_async(self) -> None:
+        with self._lock:
+            link, self._link = self._link, None
+        if link is not None:
+            await link.close()
+
+    def use(self, store: Store, dispatcher: Dispatcher) -> Link | None:
+        """Work on this store from now on; returns what was in use. For tests (`in_memory`)."""
+        with self._lock:
+            before = self._link
+            self._link = Link(store, dispatcher, self.registry, self.settings)
+            return before
+
+    def _linked(self) -> Link:
+        with self._lock:
+            if self._link is None:
+                self._link = Link(
+                    open_store(self.settings.url),
+                    open_dispatcher(self.settings),
+                    self.registry,
+                    self.settings,
+                )
+            return self._link
+
+    def _result_of(self, task: Task) -> Any:
+        definition = self.registry.get(task.name)
+        if definition is None:
+            return orjson.loads(task.result or b"null")
+        return definition.result_of(task)
+
+    def _forget(self) -> None:
+        """Begin anew in a forked child: a store must not be carried over a fork."""
+        self._lock = threading.Lock()
+        self._link = None
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return await self.open_async()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close_async()
+
+    def __repr__(self) -> str:
+        return f"<Holdfast {self.settings.url.partition('://')[0]}, {len(self.registry)} tasks>"
+
+
+_APPS: WeakSet[Holdfast] = WeakSet()
+
+
+def _close_all() -> None:
+    for app in list(_APPS):
+        if app._link is not None and app._link.is_open:
+            with suppress(HoldfastError):
+                app.close()
+
+
+def _forget_all() -> None:
+    for app in list(_APPS):
+        app._forget()
+
+
+at_exit(_close_all)
+os.register_at_fork(after_in_child=_forget_all)

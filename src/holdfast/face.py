@@ -1,0 +1,71 @@
+"""The client's verbs on an app, each twice: `app.get(…)` for sync code, `await app.get_async(…)`.
+
+Both are made from the one async verb of `Client`, its signature, types and docstring included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from holdfast.bridge import BRIDGE
+from holdfast.client import Client
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+Verb = Callable[Concatenate[Client, P], Coroutine[Any, Any, R]]
+
+
+class Opens:
+    """Something that can give an open client."""
+
+    async def verbs(self) -> Client:
+        """The client, with its store open."""
+        raise NotImplementedError
+
+    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run async work from sync code, whatever thread or event loop this is."""
+        return BRIDGE.run(work)
+
+
+def both(
+    verb: Verb[P, R],
+) -> tuple[
+    Callable[Concatenate[Opens, P], R],
+    Callable[Concatenate[Opens, P], Coroutine[Any, Any, R]],
+]:
+    """The sync and the async face of a verb."""
+
+    @wraps(verb)
+    async def call_async(self: Opens, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return await verb(await self.verbs(), *args, **kwargs)
+
+    @wraps(verb)
+    def call(self: Opens, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        return self.wait_for(call_async(self, *args, **kwargs))
+
+    call_async.__name__ = f"{verb.__name__}_async"
+    return call, call_async
+
+
+class Face(Opens):
+    """Every verb of the client, for sync and for async code."""
+
+    get, get_async = both(Client.get)
+    list, list_async = both(Client.list)
+    count, count_async = both(Client.count)
+    history, history_async = both(Client.history)
+    why, why_async = both(Client.why)
+    cancel, cancel_async = both(Client.cancel)
+    cancel_many, cancel_many_async = both(Client.cancel_many)
+    retry, retry_async = both(Client.retry)
+    replay, replay_async = both(Client.replay)
+    discard, discard_async = both(Client.discard)
+    stats, stats_async = both(Client.stats)
+    workers, workers_async = both(Client.workers)
+    pause, pause_async = both(Client.pause)
+    resume, resume_async = both(Client.resume)
+    prune, prune_async = both(Client.prune)
+    doctor, doctor_async = both(Client.doctor)

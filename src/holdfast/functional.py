@@ -1,0 +1,214 @@
+"""The small face, for those who want the minimum: functions on one default app.
+
+    from holdfast import Config, init, submit_task, task
+
+    init(Config(url="sqlite:///tasks.db"))
+
+    @task
+    def greet(name: str) -> str: ...
+
+    handle = await submit_task(greet, name="Ann", priority="high")
+
+Tasks may be defined before `init()`; submitting before it raises `NotInitialised`, unless
+HOLDFAST_URL says where the store is. A worker runs them by `holdfast worker module:app`, where the
+module has `app = init(…)`.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Collection, Coroutine
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
+
+from holdfast.app import Holdfast
+from holdfast.bridge import BRIDGE
+from holdfast.client import Client
+from holdfast.core.duration import Duration
+from holdfast.core.task import Page, Priority, Task
+from holdfast.definitions.context import Context
+from holdfast.definitions.define import ContextDefinition, Decorator, PlainDefinition, define
+from holdfast.definitions.definition import Definition
+from holdfast.definitions.handle import Handle
+from holdfast.definitions.options import SubmitKeywords, TaskKeywords
+from holdfast.definitions.registry import Registry
+from holdfast.definitions.submittable import WithOptions
+from holdfast.errors import InvalidOption, NotInitialised
+from holdfast.filters import FilterKeywords, TaskRef
+from holdfast.settings import Settings, SettingsKeywords
+
+P = ParamSpec("P")
+R = TypeVar("R")
+T = TypeVar("T")
+
+
+class Config:
+    """Settings for `init()`, the same names as everywhere; checked right here."""
+
+    def __init__(self, **settings: Unpack[SettingsKeywords]) -> None:
+        self.given = settings
+        self.settings = Settings.load(**settings)
+
+
+class _DefaultHome:
+    """The default app as its definitions see it: they may exist before the app does."""
+
+    def __init__(self) -> None:
+        self.registry = Registry()
+        self._app: Holdfast | None = None
+        self._lock = threading.Lock()
+
+    def init(self, config: Config | None) -> Holdfast:
+        given: SettingsKeywords = {} if config is None else config.given
+        app = Holdfast(**given)
+        app.registry = self.registry
+        with self._lock:
+            before, self._app = self._app, app
+        if before is not None:
+            before.close()
+        return app
+
+    @property
+    def app(self) -> Holdfast:
+        if self._app is None:
+            if not os.environ.get("HOLDFAST_URL"):
+                raise NotInitialised(
+                    "Holdfast does not know its store yet. Call holdfast.init() once at start-up "
+                    '(for example init(Config(url="sqlite:///holdfast.db"))), or set HOLDFAST_URL. '
+                    "Nothing was submitted."
+                )
+            return self.init(None)
+        return self._app
+
+    @property
+    def settings(self) -> Settings:
+        return self.app.settings
+
+    async def verbs(self) -> Client:
+        return await self.app.verbs()
+
+    def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
+        return BRIDGE.run(work)
+
+
+_home = _DefaultHome()
+
+
+def init(config: Config | None = None) -> Holdfast:
+    """Say which store the default app uses, and return the app. Again: another one from now on."""
+    return _home.init(config)
+
+
+@overload
+def task(  # type: ignore[overload-overlap] # the first that fits is the right one
+    function: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /
+) -> ContextDefinition[P, R, Coroutine[Any, Any, R]]: ...
+@overload
+def task(function: Callable[Concatenate[Context, P], R], /) -> ContextDefinition[P, R, R]: ...
+@overload
+def task(
+    function: Callable[P, Coroutine[Any, Any, R]], /
+) -> PlainDefinition[P, R, Coroutine[Any, Any, R]]: ...
+@overload
+def task(function: Callable[P, R], /) -> PlainDefinition[P, R, R]: ...
+@overload
+def task(**options: Unpack[TaskKeywords]) -> Decorator: ...
+
+
+def task(*function: Any, **options: Any) -> Any:
+    """Make a function a task of the default app; as `Holdfast.task`."""
+    if function:
+        return define(function[0], _home, _home.registry, options)
+    return lambda function: define(function, _home, _home.registry, options)
+
+
+async def submit_task(
+    func: Definition[..., R, Any],
+    /,
+    *args: Any,
+    delay_seconds: Duration | None = None,
+    max_retries: int | None = None,
+    timeout_seconds: Duration | None = None,
+    priority: str | Priority | None = None,
+    tags: str | Collection[str] | None = None,
+    **kwargs: Any,
+) -> Handle[R]:
+    """Submit a task: `await submit_task(greet, name="Ann", delay_seconds=5, priority="high")`.
+
+    A type checker cannot see into the task's arguments here. It can in
+    `greet.options(delay=5).submit_async(name="Ann")`, which has every option.
+    """
+    return await _prepared(
+        func,
+        delay=delay_seconds,
+        max_retries=max_retries,
+        timeout=timeout_seconds,
+        priority=priority,
+        tags=tags,
+    ).submit_async(*args, **kwargs)
+
+
+def submit_task_sync(
+    func: Definition[..., R, Any],
+    /,
+    *args: Any,
+    delay_seconds: Duration | None = None,
+    max_retries: int | None = None,
+    timeout_seconds: Duration | None = None,
+    priority: str | Priority | None = None,
+    tags: str | Collection[str] | None = None,
+    **kwargs: Any,
+) -> Handle[R]:
+    """`submit_task` for sync code."""
+    return _prepared(
+        func,
+        delay=delay_seconds,
+        max_retries=max_retries,
+        timeout=timeout_seconds,
+        priority=priority,
+        tags=tags,
+    ).submit(*args, **kwargs)
+
+
+async def get_task(task_id: TaskRef) -> Task:
+    """The whole picture of a task; `TaskNotFound` if there is none."""
+    return await _home.app.get_async(task_id)
+
+
+def get_task_sync(task_id: TaskRef) -> Task:
+    """`get_task` for sync code."""
+    return _home.app.get(task_id)
+
+
+async def list_tasks(
+    *, limit: int = 100, after: str | None = None, **words: Unpack[FilterKeywords]
+) -> Page:
+    """A page of tasks, newest first: `await list_tasks(state="dead_letter")`."""
+    return await _home.app.list_async(limit=limit, after=after, **words)
+
+
+def list_tasks_sync(
+    *, limit: int = 100, after: str | None = None, **words: Unpack[FilterKeywords]
+) -> Page:
+    """`list_tasks` for sync code."""
+    return _home.app.list(limit=limit, after=after, **words)
+
+
+def _prepared(
+    func: Definition[..., R, Any], **options: Unpack[SubmitKeywords]
+) -> WithOptions[..., R]:
+    if not isinstance(func, Definition):
+        called = getattr(func, "__qualname__", repr(func))
+        raise InvalidOption(
+            "func",
+            f"{called} is not a task. Put @task above its definition. Nothing was submitted.",
+        )
+    _ = func.home.settings  # raises `NotInitialised` before anything else is looked at
+    for name in ("max_retries", "priority", "tags"):
+        if options.get(name) is not None and name in func.parameters:
+            raise InvalidOption(
+                name,
+                f"is an option of submit_task and a parameter of task {func.name!r}; use "
+                f"{func.__name__}.options(…).submit_async(…), which keeps them apart.",
+            )
+    return func.options(**options)

@@ -1,0 +1,76 @@
+"""Chooses adapters by URL: the only place that knows which stores and dispatchers there are.
+
+Light on purpose, each adapter imported when it is chosen: the heart process of a worker comes here
+for a store and nothing else.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+from holdfast.errors import ConfigError
+
+if TYPE_CHECKING:
+    from holdfast.ports.clock import Clock
+    from holdfast.ports.dispatcher import Dispatcher
+    from holdfast.ports.store import Store
+    from holdfast.settings import Settings
+
+_SCHEMES = ("memory", "sqlite")
+_LATER = ("postgresql", "postgres", "mongodb", "mongodb+srv")
+
+
+def open_store(url: str, clock: Clock | None = None) -> Store:
+    """The store at this URL, not yet opened: `memory://`, `sqlite:///tasks.db` (relative to the
+    working directory) or `sqlite:////var/lib/tasks.db`.
+
+    `clock` replaces the host's, for tests.
+    """
+    if _scheme(url) == "memory":
+        from holdfast.stores.memory.store import MemoryStore  # noqa: PLC0415
+
+        return MemoryStore(clock=clock)
+    from holdfast.stores.sqlite.store import SQLiteStore  # noqa: PLC0415
+
+    return SQLiteStore(_path(url), clock=clock)
+
+
+def open_dispatcher(settings: Settings) -> Dispatcher:
+    """Who wakes the workers of the store at `settings.url`."""
+    if settings.redis_url is not None:
+        raise ConfigError(
+            "redis_url", "redis_url: this release does not dispatch over Redis; leave it unset"
+        )
+    if _scheme(settings.url) == "memory":
+        from holdfast.dispatch.polling import InProcessDispatcher  # noqa: PLC0415
+
+        return InProcessDispatcher()
+    from holdfast.dispatch.local import LocalDispatcher  # noqa: PLC0415
+
+    return LocalDispatcher(_path(settings.url))
+
+
+def _scheme(url: str) -> str:
+    scheme = url.partition("://")[0]
+    if scheme in _SCHEMES:
+        return scheme
+    expected = "url: expected memory:// or sqlite:///path"
+    if scheme in _LATER:
+        raise ConfigError("url", f"{expected}, got {scheme}://…, which is not in this release.")
+    close = get_close_matches(scheme.lower(), _SCHEMES, n=1)
+    hint = f" Did you mean {close[0]}://?" if close else ""
+    raise ConfigError("url", f"{expected}, got {scheme}://….{hint}")
+
+
+def _path(url: str) -> Path:
+    host, slash, path = url.partition("://")[2].partition("/")
+    if host or not slash or not path or path == ":memory:" or "?" in path:
+        raise ConfigError(
+            "url",
+            f"url: expected sqlite:///relative/path.db or sqlite:////absolute/path.db, got {url!r}."
+            " For a store in memory use memory://.",
+        )
+    return Path(unquote(path)).absolute()
