@@ -28,7 +28,7 @@ STORES: list[tuple[type[MemoryStore], set[str]]] = [
     (variants.QueueByQueue, {"order"}),
     (variants.ClaimsFromPausedQueues, {"paused_started"}),
     (variants.IgnoresCapabilities, {"capability"}),
-    (variants.NeverExpires, {"expired_started"}),
+    (variants.NeverExpires, {"expired_started", "stuck"}),
     (variants.StartsTooEarly, {"started_early", "next_due"}),
     (variants.CancelLeavesItInLine, {"cancelled_started"}),
     (variants.RetryWinsOverCancel, {"settle"}),
@@ -85,5 +85,6 @@ def test_a_broken_worker_turns_the_simulation_red(worker: type[Worker], rules: s
     assert found in rules
 
 
-def test_the_unbroken_parts_stay_green() -> None:
-    assert first_rule_broken(Setup()) is None
+@pytest.mark.parametrize("rescuer", [Rescuer, variants.PlainRescuer])
+def test_the_unbroken_parts_stay_green(rescuer: type[Rescuer]) -> None:
+    assert first_rule_broken(Setup(rescuer=rescuer)) is None

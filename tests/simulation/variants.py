@@ -27,8 +27,10 @@ from holdfast.core.task import (
 )
 from holdfast.errors import IdempotencyConflict, StoreUnavailable
 from holdfast.ports.clock import Clock
+from holdfast.ports.store import Store
 from holdfast.stores.memory import MemoryStore
-from holdfast.testing.simulation.actors import LEASE, Rescuer, Worker, claim_of, lose
+from holdfast.testing.simulation.actors import LEASE, SETTINGS, Rescuer, Worker, claim_of, lose
+from holdfast.testing.simulation.world import World
 
 
 class NoFence(MemoryStore):
@@ -296,7 +298,39 @@ class PromisesWorkTooLate(MemoryStore):
         return Claimed(claims, next_due and next_due + 60.0)
 
 
-class RescuesByTime(Rescuer):
+class PlainRescuer(Rescuer):
+    """The rescuer in its shortest form, to break in one place at a time."""
+
+    def __init__(self, world: World, store: Store) -> None:
+        super().__init__(world, store)
+        self.watched: dict[WorkerId, tuple[int, float]] = {}
+
+    async def tick(self) -> float:
+        asked = self.world.clock.mono
+        workers = await self.store.workers()
+        since = self.begin_of_silence(asked)
+        before, self.watched = self.watched, {}
+        for worker in workers:
+            if worker.status is not WorkerStatus.ACTIVE:
+                continue
+            seen = before.get(worker.id, (-1, since))
+            self.watched[worker.id] = seen if seen[0] == worker.beats else (worker.beats, since)
+            if seen[0] == worker.beats and asked - seen[1] >= LEASE:
+                await self.store.bury(worker.id, beats=worker.beats)
+        await self.rescue()
+        return SETTINGS.sweep
+
+    def begin_of_silence(self, asked: float) -> float:
+        """A worker may have beaten until the answer was given, so it counts from now."""
+        return self.world.clock.mono
+
+    async def rescue(self) -> None:
+        orphans = await self.store.orphans(limit=100)
+        if orphans:
+            await self.store.save([lose(claim) for claim in orphans])
+
+
+class RescuesByTime(PlainRescuer):
     """Takes every task away that has run for a lease, as queues with a visibility timeout do."""
 
     async def rescue(self) -> None:
@@ -311,22 +345,14 @@ class RescuesByTime(Rescuer):
             await self.store.save([lose(claim_of(task)) for task in old])
 
 
-class MeasuresSilenceTooEarly(Rescuer):
+class MeasuresSilenceTooEarly(PlainRescuer):
     """Counts the silence from when it asked, not from when it was answered."""
 
-    async def tick(self) -> None:
-        asked = self.world.clock.mono
-        for worker in await self.store.workers():
-            if worker.status is WorkerStatus.ACTIVE:
-                beats, since = self._seen.get(worker.id, (-1, asked))
-                if beats != worker.beats:
-                    self._seen[worker.id] = (worker.beats, asked)
-                elif asked - since >= LEASE:
-                    await self.store.bury(worker.id, beats=beats)
-        await self.rescue()
+    def begin_of_silence(self, asked: float) -> float:
+        return asked
 
 
-class ForgivesEveryCrash(Rescuer):
+class ForgivesEveryCrash(PlainRescuer):
     """Starts a poison pill again and again."""
 
     async def rescue(self) -> None:
@@ -338,7 +364,7 @@ class ForgivesEveryCrash(Rescuer):
             )
 
 
-class NeverRescues(Rescuer):
+class NeverRescues(PlainRescuer):
     async def rescue(self) -> None:
         """Buries, and leaves it at that."""
 

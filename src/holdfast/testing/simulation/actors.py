@@ -2,13 +2,14 @@
 
 They behave as the real parts must: they repeat a call whose outcome they do not know, with the same
 arguments; they believe nothing that the store did not say; they may be stopped or killed between
-any two steps. What an attempt's end means is decided by the real `core.lifecycle.settle`.
+any two steps. What an attempt's end means is decided by the real `core.lifecycle.settle`, and the
+rescuer is the real one of `worker.maintenance`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import TypeVar
 
 from holdfast.core.ids import uuid7
@@ -37,17 +38,20 @@ from holdfast.core.task import (
     TaskId,
     WorkerId,
     WorkerInfo,
-    WorkerStatus,
 )
 from holdfast.errors import IdempotencyConflict, StoreUnavailable, WorkerGone
+from holdfast.ports.dispatcher import Listener
 from holdfast.ports.store import Store
+from holdfast.settings import Settings
 from holdfast.testing.simulation.ledger import Ledger
 from holdfast.testing.simulation.world import Process, World
+from holdfast.worker.maintenance.rescuer import Rescuer as RealRescuer
 
 T = TypeVar("T")
 
-LEASE, HEARTBEAT, SWEEP, POLL, IDLE = 30.0, 10.0, 10.0, 4.0, 12.0
+LEASE, HEARTBEAT, POLL, IDLE = 30.0, 10.0, 4.0, 12.0
 CRASH_LIMIT = 3
+SETTINGS = Settings(lease=LEASE, sweep=7.5, crash_limit=CRASH_LIMIT)
 WINDOW = 3600.0
 QUEUES = ("mail", "video")
 NAMES = ("send", "render", "poison")
@@ -269,40 +273,33 @@ class Worker(Process):
 
 
 class Rescuer(Process):
-    """Finds workers whose beats do not grow, buries them and settles what they left."""
+    """A process that runs the real rescuer, and nothing else."""
 
     def __init__(self, world: World, store: Store) -> None:
         super().__init__()
         self.world, self.store = world, store
-        self._seen: dict[WorkerId, tuple[int, float]] = {}
+        self._agent = RealRescuer(store, _Nobody(), SETTINGS, clock=lambda: world.clock.mono)
 
     async def live(self) -> None:
         while True:
+            rest = SETTINGS.sweep
             with suppress(StoreUnavailable):
-                await self.tick()
-            await self.world.sleep(SWEEP)
+                rest = await self.tick()
+            await self.world.sleep(rest)
 
-    async def tick(self) -> None:
-        # Silence is what lies surely between two looks: from after the first to before the last.
-        asked = self.world.clock.mono
-        workers = await self.store.workers()
-        answered = self.world.clock.mono
-        seen, self._seen = self._seen, {}
-        for worker in workers:
-            if worker.status not in (WorkerStatus.ACTIVE, WorkerStatus.DRAINING):
-                continue
-            beats, since = seen.get(worker.id, (-1, answered))
-            self._seen[worker.id] = (
-                (beats, since) if beats == worker.beats else (worker.beats, answered)
-            )
-            if beats == worker.beats and asked - since >= LEASE:
-                await self.store.bury(worker.id, beats=beats)
-        await self.rescue()
+    async def tick(self) -> float:
+        return await self._agent.tick()
 
-    async def rescue(self) -> None:
-        orphans = await self.store.orphans(limit=100)
-        if orphans:
-            await self.store.save([lose(claim) for claim in orphans])
+
+class _Nobody:
+    """A dispatcher that wakes nobody: workers of this world poll."""
+
+    def wake(self, queues: Collection[str]) -> None: ...
+
+    def listen(self, queues: Collection[str] | None) -> AbstractAsyncContextManager[Listener]:
+        raise NotImplementedError
+
+    async def close(self) -> None: ...
 
 
 class Operator(Process):
