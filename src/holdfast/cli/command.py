@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
+import sys
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
@@ -22,7 +23,6 @@ from holdfast.cli import filters
 from holdfast.cli.screen import Answer, show
 
 if TYPE_CHECKING:
-    from holdfast.app import Holdfast
     from holdfast.client import Client
 
 P = ParamSpec("P")
@@ -33,8 +33,7 @@ Url = Annotated[
     typer.Option(
         "--url",
         metavar="URL",
-        help="The store. [default: HOLDFAST_URL, or `url` in pyproject.toml, "
-        "or sqlite:///holdfast.db]",
+        help="The store; else HOLDFAST_URL, pyproject.toml, or sqlite:///holdfast.db.",
         show_default=False,
     ),
 ]
@@ -59,20 +58,16 @@ class WrongUsage(Refused):
 
 @dataclass(slots=True)
 class Session:
-    """What a command works with. `app` is open while the command runs."""
+    """What a command works with. Commands made by `with_client` have an open `client`."""
 
     url: str | None
     as_json: bool
-    opened: Holdfast | None = None
-
-    @property
-    def app(self) -> Holdfast:
-        assert self.opened is not None, "only commands made by `with_client` have an app"
-        return self.opened
+    opened: Client | None = None
 
     @property
     def client(self) -> Client:
-        return self.app.client
+        assert self.opened is not None, "only commands made by `with_client` have a client"
+        return self.opened
 
 
 def with_session(body: Callable[Concatenate[Session, P], Answer | None]) -> Callable[..., None]:
@@ -91,9 +86,12 @@ def with_client(
 
     async def work(session: Session, *args: Any, **kwargs: Any) -> Answer | None:
         from holdfast.app import Holdfast  # noqa: PLC0415
+        from holdfast.cli.places import refuse_missing  # noqa: PLC0415
 
-        given = {} if session.url is None else {"url": session.url}
-        async with Holdfast(**given) as session.opened:
+        app = Holdfast(url=session.url)
+        refuse_missing(app.settings.url)
+        async with app:
+            session.opened = await app.verbs()
             return await body(session, *args, **kwargs)
 
     def call(session: Session, *args: Any, **kwargs: Any) -> None:
@@ -131,3 +129,13 @@ def _command(body: Callable[..., Any], call: Callable[..., None]) -> Callable[..
     command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # read by Typer
     command.__annotations__ = {option.name: option.annotation for option in options}
     return command
+
+
+def confirm(session: Session, question: str, *, yes: bool) -> None:
+    """Ask before something large or final; where nobody can answer, only `--yes` will do."""
+    if yes:
+        return
+    if session.as_json or not sys.stdin.isatty():
+        raise WrongUsage("not_confirmed", f"{question} Nothing was done; add --yes to go ahead.")
+    if not typer.confirm(question):
+        raise Refused("not_confirmed", "nothing was done.")

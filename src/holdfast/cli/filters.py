@@ -13,12 +13,9 @@ from typing import Annotated, Any
 
 import typer
 
-from holdfast.cli.words import did_you_mean
 from holdfast.core.duration import parse_duration
 from holdfast.core.ids import is_task_id
-from holdfast.core.lifecycle import OTHER_WORDS
-from holdfast.core.priority import parse_priority
-from holdfast.core.task import Priority, State, TaskFilter, TaskId
+from holdfast.core.task import TaskFilter, TaskId
 from holdfast.errors import InvalidOption
 
 Where = Annotated[TaskFilter, "by any of the options"]
@@ -34,7 +31,9 @@ _OPTIONS: Mapping[str, Any] = {
     "state": Annotated[
         list[str] | None, _option("--state", "-s", says="In this state; repeat for several.")
     ],
-    "name": Annotated[str | None, _option("--name", "-n", says="With this task name.")],
+    "name": Annotated[
+        str | None, _option("--name", "-n", says="With this task name (module.function).")
+    ],
     "queue": Annotated[str | None, _option("--queue", "-q", says="Of this queue.")],
     "tag": Annotated[str | None, _option("--tag", "-t", says="With this tag.")],
     "priority": Annotated[
@@ -68,39 +67,21 @@ def parameters(*, states: bool) -> list[inspect.Parameter]:
 
 def collect(given: dict[str, Any]) -> TaskFilter:
     """Take the filter options out of `given` and read them."""
-    state, priority = given.pop("state", None), given.pop("priority")
-    return TaskFilter(
-        states=frozenset(map(read_state, state)) if state else None,
-        priority=read_priority(priority) if priority else None,
-        name=given.pop("name"),
-        queue=given.pop("queue"),
-        tag=given.pop("tag"),
-        owner=given.pop("owner"),
-        lock=given.pop("lock"),
-        error_type=given.pop("error"),
-        created_before=_since("older", given.pop("older")),
-        created_after=_since("newer", given.pop("newer")),
+    from holdfast.filters import where  # noqa: PLC0415
+
+    words = {name: given.pop(name, None) for name in _OPTIONS}
+    return where(
+        state=words["state"],
+        name=words["name"],
+        queue=words["queue"],
+        tag=words["tag"],
+        priority=words["priority"],
+        owner=words["owner"],
+        lock=words["lock"],
+        error_type=words["error"],
+        created_before=_since("older", words["older"]),
+        created_after=_since("newer", words["newer"]),
     )
-
-
-def read_state(word: str) -> State:
-    """A state, also in other products' words."""
-    lowered = word.strip().lower().replace("-", "_")
-    known = {state.value: state for state in State} | OTHER_WORDS
-    if lowered not in known:
-        hint = did_you_mean(lowered, known)
-        raise InvalidOption("state", f"expected one of {', '.join(State)}, got {word!r}.{hint}")
-    return known[lowered]
-
-
-def read_priority(word: str) -> Priority:
-    priority = parse_priority(word)
-    if priority is None:
-        hint = did_you_mean(word, Priority)
-        raise InvalidOption(
-            "priority", f"expected one of {', '.join(Priority)}, got {word!r}.{hint}"
-        )
-    return priority
 
 
 def read_duration(option: str, text: str) -> float:

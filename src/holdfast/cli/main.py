@@ -25,19 +25,21 @@ UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 
 EXAMPLES = """\
 [bold]Examples[/bold]
+  holdfast demo                                      see it survive a kill -9
+  holdfast worker shop:app -q mail -c 16             run tasks
+  holdfast submit shop:app mail '{"to": "ann"}'      submit one
+  holdfast task list --state retrying                look around
+  holdfast task why 0197f3c2-8a51-7cc0-…             why is it not running?
+  holdfast dead replay --name shop.mail --pace 10/s  try again, gently
 
-  holdfast demo                                        see it work, and survive a kill -9
-  holdfast worker shop:app -q mail -c 16               run tasks
-  holdfast submit shop:app send_mail '{"to": "ann"}'   submit one
-  holdfast task list --state retrying                  look around
-  holdfast task why 0197f3c2-…                         ask why it is not running
-  holdfast dead replay --name send_mail --pace 10/s    try again, gently
+Exit codes: 0 done, 1 what was asked for failed, 2 wrong usage or settings.
+The store: --url, or HOLDFAST_URL, or `url` in \\[tool.holdfast] of pyproject.toml.
 """
 
 app = typer.Typer(
     name="holdfast",
     help="A task queue that holds on to every task, and is fast.",
-    epilog=EXAMPLES.replace("\n", "\n\n"),
+    epilog=EXAMPLES,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -46,18 +48,22 @@ app = typer.Typer(
 )
 
 for panel, commands in {
-    "Run": (("worker", worker.worker), ("submit", submit.submit), ("demo", demo.demo)),
-    "Look": (("workers", overview.workers), ("stats", overview.stats)),
-    "Keep": (("migrate", doctor.migrate), ("doctor", doctor.doctor), ("bench", bench.bench)),
+    "Run tasks": (("worker", worker.worker), ("submit", submit.submit), ("demo", demo.demo)),
+    "Look and act": (("workers", overview.workers), ("stats", overview.stats)),
+    "Keep it well": (
+        ("migrate", doctor.migrate),
+        ("doctor", doctor.doctor),
+        ("bench", bench.bench),
+    ),
 }.items():
     for name, command in commands:
         app.command(name, rich_help_panel=panel)(command)
-app.add_typer(tasks.app, name="task", rich_help_panel="Look")
-app.add_typer(dead.app, name="dead", rich_help_panel="Look")
-app.add_typer(queues.app, name="queue", rich_help_panel="Look")
+app.add_typer(tasks.app, name="task", rich_help_panel="Look and act")
+app.add_typer(dead.app, name="dead", rich_help_panel="Look and act")
+app.add_typer(queues.app, name="queue", rich_help_panel="Look and act")
 
 
-@app.command(rich_help_panel="Keep")
+@app.command(rich_help_panel="Keep it well")
 def version(as_json: AsJson = False) -> None:
     """Print the version."""
     from importlib.metadata import version as of  # noqa: PLC0415

@@ -74,6 +74,7 @@ class Screen:
 
     def line(self, text: str = "", style: str | None = None) -> None:
         """Print one line."""
+        text = _clean(text)
         if self.is_terminal:
             self.console.print(text, style=style, soft_wrap=True)
         else:
@@ -81,7 +82,7 @@ class Screen:
 
     def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
         """Print rows under their headings; a cell that is a known word gets its colour."""
-        cells = [[str(cell) for cell in row] for row in rows]
+        cells = [[_clean(str(cell)) for cell in row] for row in rows]
         if self.is_terminal:
             self._draw(columns, cells)
             return
@@ -91,6 +92,14 @@ class Screen:
         for row in [[column.upper() for column in columns], *cells]:
             padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             self.file.write("  ".join(padded).rstrip() + "\n")
+
+    def status(self, text: str | None) -> None:
+        """Replace the status line on a terminal, print a line elsewhere; None wipes it off."""
+        if self.is_terminal:
+            self.file.write(f"\r\x1b[2K{_clean(text or '')}")
+            self.file.flush()
+        elif text is not None:
+            self.line(text)
 
     def fields(self, pairs: Iterable[tuple[str, object]]) -> None:
         """Print named values, one a line, names aligned; empty ones are left out."""
@@ -111,6 +120,14 @@ class Screen:
         for row in cells:
             table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
         self.console.print(table)
+
+
+def _clean(text: str) -> str:
+    """Make control characters visible: what a task says must not steer somebody's terminal."""
+    return "".join(
+        c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode("ascii")
+        for c in text
+    )
 
 
 def show(answer: Answer, *, as_json: bool) -> None:

@@ -20,10 +20,10 @@ from holdfast.cli.demo import journal
 from holdfast.cli.demo.mix import Planned, plan
 from holdfast.cli.demo.proof import Proof, Record, prove
 from holdfast.cli.demo.show import Scene, Show
-from holdfast.cli.demo.stage import LEASE, Stage
+from holdfast.cli.demo.stage import Stage
 from holdfast.cli.words import duration, plural
 from holdfast.core.lifecycle import TERMINAL
-from holdfast.core.task import State, WorkerInfo, WorkerStatus
+from holdfast.core.task import State, TaskId, WorkerInfo, WorkerStatus
 
 if TYPE_CHECKING:
     from holdfast.client import Client
@@ -106,7 +106,7 @@ class Play:
         self.began = time.monotonic()
 
     async def _submit(self) -> None:
-        """Submit in small waves; the last quarter waits for the kill, which so hits a busy house."""
+        """Submit in waves; the last quarter waits for the kill, which so hits a busy house."""
         self.show.say(f"submitting {plural(len(self.planned), 'task')}")
         wave = max(5, len(self.planned) // 80)
         for start in range(0, len(self.planned), wave):
@@ -165,15 +165,15 @@ class Play:
                 continue
             held = await self.client.list(state=State.RUNNING, worker_id=worker.id, limit=100)
             if held.tasks:
-                os.kill(worker.pid, signal.SIGKILL)
+                # Noted first: its tasks may start elsewhere before the next line here runs.
                 journal.note(journal.KILLED, name="worker", pid=worker.pid)
+                os.kill(worker.pid, signal.SIGKILL)
                 self.killed, self.killed_at = worker, time.monotonic()
                 self.held_by_killed = len(held.tasks)
                 self.kill_done.set()
                 self.show.say(
                     f"killed the worker with pid {worker.pid} (SIGKILL) while it held "
-                    f"{plural(self.held_by_killed, 'task')}; "
-                    f"after {duration(LEASE)} of silence it counts as lost"
+                    f"{plural(self.held_by_killed, 'task')}"
                 )
                 return
 
@@ -194,8 +194,8 @@ class Play:
         records = {
             task_id: Record(
                 expected=expected,
-                task=await self.client.get(task_id),
-                history=await self.client.history(task_id),
+                task=await self.client.store.get(TaskId(task_id)),
+                history=await self.client.store.history(TaskId(task_id)),
             )
             for task_id, expected in self.expected.items()
         }

@@ -82,12 +82,13 @@ def prove(records: Mapping[str, Record], journal: Sequence[Line]) -> Proof:
 def overlapping(journal: Sequence[Line]) -> Iterator[tuple[str, str, str]]:
     """Entries into a lock whose holder had neither left nor been killed: (key, holder, late)."""
     inside: dict[str, Line] = {}
+    killed: set[int] = set()
     for line in journal:
         if line.event == KILLED:
-            inside = {key: holder for key, holder in inside.items() if holder.pid != line.pid}
+            killed.add(line.pid)
         elif line.event == ENTER:
             holder = inside.get(line.detail)
-            if holder is not None:
+            if holder is not None and holder.pid not in killed:
                 yield line.detail, holder.task_id, line.task_id
             inside[line.detail] = line
         elif line.event == LEAVE and inside.get(line.detail, line).task_id == line.task_id:
@@ -137,7 +138,7 @@ def _judge(
         if key not in starts and attempt.ended not in _UNSTARTED_ENDS:
             yield f"task {task_id} attempt {attempt.number} ended {attempt.ended} without a start"
         if attempt.ended is AttemptEnd.COMPLETED and key not in done:
-            yield f"task {task_id} attempt {attempt.number} is recorded as completed, but did not end"
+            yield f"task {task_id} attempt {attempt.number} is recorded, but its body did not end"
 
 
 def _strangers(

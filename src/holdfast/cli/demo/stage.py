@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from holdfast.cli.demo import journal
+from holdfast.cli.places import sqlite_url
 
 LEASE = 3.0
 """Seconds until a silent worker counts as lost: short, so that the audience need not wait."""
@@ -28,7 +29,7 @@ class Stage:
 
     def __init__(self, url: str | None, *, keep: bool) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="holdfast-demo-"))
-        self.url = url or f"sqlite:///{self.folder / 'demo.db'}"
+        self.url = url or sqlite_url(self.folder / "demo.db")
         self.journal = self.folder / "journal.log"
         self.worker_log = self.folder / "workers.log"
         self.groups: list[subprocess.Popen[bytes]] = []

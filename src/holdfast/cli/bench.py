@@ -1,0 +1,119 @@
+"""`holdfast bench`: how fast the configured store is on this machine."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.command import Refused, Session, WrongUsage, with_session
+from holdfast.cli.places import sqlite_path, sqlite_url
+from holdfast.cli.screen import Answer, Screen
+from holdfast.core.task import Json
+
+SPEEDS = ("submit", "submit_8_callers", "submit_bulk", "drain_1_process", "drain_2_processes")
+
+RawLimit = Callable[[str, int], float]
+"""Does the same row changes without the product, given a URL and a count: tasks per second."""
+
+
+@with_session
+def bench(
+    session: Session,
+    tasks: Annotated[
+        int, typer.Option("--tasks", min=1000, metavar="N", help="Drain so many.")
+    ] = 20_000,
+    raw: Annotated[
+        str | None,
+        typer.Option("--raw", metavar="MODULE:FUNCTION", help="Also measure the bare store by it."),
+    ] = None,
+) -> Answer:
+    """Measure how fast the store is here.
+
+    Submit, drain, pick-up and idle cost, each on a scratch store beside yours, on the same disk.
+    Your own data is not touched. Takes about a minute.
+    """
+    from holdfast.settings import Settings  # noqa: PLC0415
+
+    limit = None if raw is None else load_raw(raw)
+    results = measure_all(Settings.load(url=session.url).url, tasks, limit)
+    return Answer(results, lambda screen: _show(screen, results))
+
+
+def measure_all(url: str, tasks: int, raw: RawLimit | None = None) -> Json:
+    """Every measurement, each on an empty store of the same kind, on the same disk."""
+    from holdfast.cli import measure  # noqa: PLC0415
+
+    def fresh(work: Callable[[str], object]) -> Json:
+        with scratch(url) as store:
+            return _plain(work(store))
+
+    return {
+        "store": url.partition("://")[0],
+        "submit": fresh(lambda store: measure.measure_submit(store, 500)),
+        "submit_8_callers": fresh(lambda store: measure.measure_submit(store, 2000, callers=8)),
+        "submit_bulk": fresh(lambda store: measure.measure_bulk(store, tasks)),
+        "drain_1_process": fresh(lambda store: measure.measure_drain(store, tasks)),
+        "drain_2_processes": fresh(lambda store: measure.measure_drain(store, tasks, processes=2)),
+        "pickup": fresh(lambda store: measure.measure_pickup(store, 200)),
+        "idle": fresh(lambda store: measure.measure_idle(store, 5.0)),
+        "raw_limit_per_second": None if raw is None else fresh(lambda store: raw(store, tasks)),
+    }
+
+
+@contextmanager
+def scratch(url: str) -> Iterator[str]:
+    """An empty store like the configured one and on the same disk; gone afterwards."""
+    path = sqlite_path(url)
+    if path is None:
+        raise Refused(
+            "store_not_supported",
+            f"bench makes a scratch store beside yours, but only for sqlite, not {url!r}. "
+            "Give it --url sqlite:///file.db.",
+        )
+    beside = path.parent
+    try:
+        folder = tempfile.TemporaryDirectory(prefix=".holdfast-bench-", dir=beside)
+    except OSError as error:
+        raise Refused("no_scratch", f"cannot make a scratch store in {beside}: {error}") from None
+    with folder as name:
+        yield sqlite_url(Path(name) / "bench.db")
+
+
+def load_raw(spec: str) -> RawLimit:
+    """The hook for the raw limit: a function that knows the bare store."""
+    module, _, name = spec.partition(":")
+    try:
+        found: RawLimit = getattr(import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise WrongUsage("raw", f"--raw {spec}: expected module:function; {error}.") from None
+    return found
+
+
+def _plain(result: object) -> Json:
+    if result is None or isinstance(result, float):
+        return result
+    data = asdict(result)  # type: ignore[call-overload]  # one of measure's dataclasses
+    speed = getattr(result, "per_second", None)
+    return data if speed is None else data | {"per_second": speed}
+
+
+def _show(screen: Screen, results: Json) -> None:
+    rows = [
+        (name.replace("_", " "), f"{results[name]['per_second']:,.0f} tasks/s") for name in SPEEDS
+    ]
+    pickup, idle = results["pickup"], results["idle"]
+    times = (f"{name[:3]} {pickup[name]:.1f} ms" for name in ("p50_ms", "p95_ms", "p99_ms"))
+    rows.append(("pick-up", ", ".join(times)))
+    if idle is not None:
+        cost = f"{idle['cpu_percent']:.2f} % CPU, {idle['rss_mib']:.0f} MiB"
+        rows.append(("idle worker", f"{cost} in {idle['processes']} processes"))
+    if results["raw_limit_per_second"] is not None:
+        rows.append(("raw limit", f"{results['raw_limit_per_second']:,.0f} tasks/s"))
+    screen.table(("measured", "result"), rows)

@@ -1,0 +1,121 @@
+"""The command `holdfast demo` and its closing table."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli.command import Session, with_session
+from holdfast.cli.screen import Answer, Screen
+
+if TYPE_CHECKING:
+    from holdfast.cli.demo.play import Outcome
+    from holdfast.cli.demo.show import Show
+    from holdfast.cli.demo.stage import Stage
+
+
+@with_session
+def demo(
+    session: Session,
+    tasks: Annotated[int, typer.Option("--tasks", min=20, metavar="N", help="How many.")] = 800,
+    seed: Annotated[
+        int | None, typer.Option("--seed", metavar="N", help="Repeat an earlier mix of tasks.")
+    ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the store, the journal and the log to look at.")
+    ] = False,
+) -> Answer:
+    """See it work, and survive a kill -9.
+
+    Runs a mix of tasks on a fresh store with two workers, kills one of them half way, and counts:
+    nothing may be lost, nothing recorded twice. Exit code 0 only if every promise held.
+    """
+    from holdfast.cli.demo.play import play  # noqa: PLC0415
+    from holdfast.cli.demo.stage import Stage  # noqa: PLC0415
+
+    chosen = random.randrange(10_000) if seed is None else seed  # noqa: S311 - a seed, no secret
+    with Stage(session.url, keep=keep) as stage:
+        with _show(session, stage, tasks, chosen) as show:
+            outcome = asyncio.run(play(stage, show, tasks=tasks, seed=chosen))
+        kept = stage.folder if keep else None
+        return _answer(outcome, chosen, kept, stage.url)
+
+
+def _show(session: Session, stage: Stage, tasks: int, seed: int) -> Show:
+    from holdfast.cli.demo.show import LiveShow, PlainShow, SilentShow  # noqa: PLC0415
+
+    if session.as_json:
+        return SilentShow()
+    screen = Screen()
+    screen.line(f"Holdfast demo: {tasks} tasks on {stage.url} (seed {seed})", "bold")
+    screen.line("Two workers run them; half way one is killed with SIGKILL. Nothing may be lost.")
+    screen.line()
+    return LiveShow(screen) if screen.is_terminal else PlainShow(screen)
+
+
+def _answer(outcome: Outcome, seed: int, kept: Path | None, url: str) -> Answer:
+    proof = outcome.proof
+    data = {
+        "ok": outcome.held,
+        "seed": seed,
+        "url": url,
+        "kept": None if kept is None else str(kept),
+        "submitted": proof.submitted,
+        "completed": proof.completed,
+        "dead_lettered": proof.dead_lettered,
+        "lost": proof.lost,
+        "recorded_twice": proof.recorded_twice,
+        "bodies_started": proof.bodies_started,
+        "second_starts": dict(proof.second_starts),
+        "late_results_refused": proof.late_results_refused,
+        "lock_overlaps": proof.overlaps,
+        "killed_pid": outcome.killed_pid,
+        "held_by_killed": outcome.held_by_killed,
+        "found_lost_after_seconds": outcome.found_lost_after,
+        "worker_exit_codes": list(outcome.exit_codes),
+        "seconds": outcome.seconds,
+        "tasks_per_second": outcome.tasks_per_second,
+        "broken_promises": list(proof.broken_promises),
+    }
+    return Answer(data, lambda screen: _close(screen, outcome, kept), ok=outcome.held)
+
+
+def _close(screen: Screen, outcome: Outcome, kept: Path | None) -> None:
+    from holdfast.cli.words import duration  # noqa: PLC0415
+
+    proof = outcome.proof
+    causes = ", ".join(f"{count} {cause}" for cause, count in proof.second_starts.items())
+    screen.line()
+    screen.table(
+        ("what", "count", "meaning"),
+        [
+            ("submitted", proof.submitted, "acknowledged, so durable"),
+            ("completed", proof.completed, "ended well, each recorded once"),
+            ("dead-lettered", proof.dead_lettered, "on purpose: they always fail"),
+            ("lost", proof.lost, "acknowledged but not ended"),
+            ("recorded twice", proof.recorded_twice, "ended more than once"),
+            ("second starts", sum(proof.second_starts.values()), f"causes: {causes or 'none'}"),
+            ("lock overlaps", proof.overlaps, "two tasks inside one lock"),
+            ("bodies started", proof.bodies_started, "counted by the tasks themselves, in a file"),
+            (
+                "tasks/s",
+                f"{outcome.tasks_per_second:.0f}",
+                f"in {duration(outcome.seconds)}, waits included",
+            ),
+        ],
+    )
+    screen.line()
+    for promise in proof.broken_promises[:20]:
+        screen.line(f"BROKEN: {promise}", "bold red")
+    if any(outcome.exit_codes):
+        screen.line(f"BROKEN: workers left with exit codes {outcome.exit_codes}", "bold red")
+    if outcome.held:
+        screen.line("Every promise held.", "bold green")
+    if kept is not None:
+        screen.line(
+            f"Kept in {kept}: look with `holdfast task list --url sqlite:///{kept}/demo.db`"
+        )

@@ -1,0 +1,112 @@
+"""`holdfast doctor` and `holdfast migrate`: is all well, and is the store up to date?"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli.command import Refused, Session, with_session
+from holdfast.cli.places import refuse_missing
+from holdfast.cli.screen import Answer, Screen
+from holdfast.cli.words import plural
+from holdfast.errors import SchemaMismatch, StoreError
+
+if TYPE_CHECKING:
+    from holdfast.app import Holdfast
+    from holdfast.cli.findings import Finding, Setting
+
+
+@with_session
+def doctor(session: Session) -> Answer:
+    """Look for anything wrong, and say how to fix it.
+
+    Settings in force, the store and its schema, workers, queues. Exit code 1 if something is wrong.
+    """
+    from holdfast.app import Holdfast  # noqa: PLC0415
+    from holdfast.cli.findings import Level, settings_in_force  # noqa: PLC0415
+
+    app = Holdfast(url=session.url)
+    in_force = settings_in_force(app.settings, {"url": session.url})
+    findings = asyncio.run(_examine(app))
+    problems = sum(finding.level is Level.PROBLEM for finding in findings)
+    data = {
+        "ok": not problems,
+        "settings": {s.name: {"value": s.value, "source": s.source} for s in in_force},
+        "findings": [
+            {"level": f.level.value, "code": f.code, "message": f.text, "fix": f.fix}
+            for f in findings
+        ],
+    }
+    return Answer(data, lambda screen: _show(screen, in_force, findings, problems), ok=not problems)
+
+
+async def _examine(app: Holdfast) -> list[Finding]:
+    from holdfast.cli import findings as look  # noqa: PLC0415
+
+    try:
+        refuse_missing(app.settings.url)
+        async with app:
+            client, lease = await app.verbs(), app.settings.lease
+            workers, stats = await client.workers(), await client.stats()
+            return [
+                look.about_schema(await client.store.schema_version(), client.store.url),
+                *look.about_check(await client.doctor()),
+                *look.about_workers(workers, lease),
+                *look.about_queues(stats, workers, lease),
+                *look.about_dead_letters(stats),
+            ]
+    except (StoreError, Refused) as error:
+        return [look.Finding(look.Level.PROBLEM, "store", str(error))]
+
+
+def _show(
+    screen: Screen, in_force: Sequence[Setting], findings: Sequence[Finding], problems: int
+) -> None:
+    screen.table(("setting", "value", "from"), [(s.name, s.value, s.source) for s in in_force])
+    screen.line()
+    screen.table(
+        ("level", "code", "finding"), [(f.level.value, f.code, _with_fix(f)) for f in findings]
+    )
+    screen.line()
+    screen.line(f"{plural(problems, 'problem')} found." if problems else "All is well.")
+
+
+def _with_fix(finding: Finding) -> str:
+    return finding.text if finding.fix is None else f"{finding.text} Fix: {finding.fix}"
+
+
+@with_session
+def migrate(
+    session: Session,
+    check: Annotated[
+        bool, typer.Option("--check", help="Change nothing; exit code 1 if there is work to do.")
+    ] = False,
+) -> Answer:
+    """Bring the store's schema to this release's version."""
+    from holdfast.app import Holdfast  # noqa: PLC0415
+
+    app = Holdfast(url=session.url)
+    if check:
+        return asyncio.run(_check(app))
+    applied = list(app.migrate())
+    text = f"Applied: {', '.join(map(str, applied))}." if applied else "Nothing to do."
+    return Answer({"applied": applied}, lambda screen: screen.line(text))
+
+
+async def _check(app: Holdfast) -> Answer:
+    """Opening compares versions; only an older schema is work for `migrate`."""
+    refuse_missing(app.settings.url)
+    try:
+        async with app:
+            version = await (await app.verbs()).store.schema_version()
+    except SchemaMismatch as error:
+        if error.found > error.expected:
+            raise
+        text = f"Schema version {error.found}, expected {error.expected}: run `holdfast migrate`."
+        data = {"pending": True, "found": error.found, "expected": error.expected}
+        return Answer(data, lambda screen: screen.line(text), ok=False)
+    data = {"pending": False, "found": version, "expected": version}
+    return Answer(data, lambda screen: screen.line(f"Schema version {version}: up to date."))

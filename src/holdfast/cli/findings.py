@@ -1,0 +1,145 @@
+"""What `holdfast doctor` looks at. Pure: facts in, findings out; every finding that is not well has
+its fix.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from holdfast.cli.words import ago, duration, plural
+from holdfast.core.task import QueueStats, State, Stats, WorkerInfo, WorkerStatus
+from holdfast.settings import PREFIX, Settings
+
+
+class Level(StrEnum):
+    """How bad. A problem makes the exit code 1."""
+
+    OK = "ok"
+    WARNING = "warning"
+    PROBLEM = "problem"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing looked at: a stable code, a sentence, and what to do about it."""
+
+    level: Level
+    code: str
+    text: str
+    fix: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A setting in force and where it came from."""
+
+    name: str
+    value: object
+    source: str
+
+
+def settings_in_force(
+    settings: Settings, given: Mapping[str, object], environment: Mapping[str, str] = os.environ
+) -> list[Setting]:
+    """Every setting with its source: an option, a variable, `pyproject.toml`, or the default."""
+    found = []
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        variable = f"{PREFIX}{field.name.upper()}"
+        if given.get(field.name) is not None:
+            source = f"--{field.name.replace('_', '-')}"
+        elif variable in environment:
+            source = variable
+        elif value == field.default:
+            source = "default"
+        elif field.name == "heartbeat" and value == settings.lease / 3:
+            source = "follows lease"
+        else:
+            source = "pyproject.toml"
+        found.append(Setting(field.name, _plain(value), source))
+    return found
+
+
+def _plain(value: object) -> object:
+    return sorted(value) if isinstance(value, frozenset) else value
+
+
+def about_schema(found: int, url: str) -> Finding:
+    return Finding(Level.OK, "store", f"{url} answers; its schema has version {found}.")
+
+
+def about_check(problems: Sequence[str]) -> Iterator[Finding]:
+    """What the store found in itself."""
+    for problem in problems:
+        yield Finding(Level.PROBLEM, "store_check", problem)
+    if not problems:
+        yield Finding(Level.OK, "store_check", "The store's own checks find nothing.")
+
+
+def about_workers(workers: Sequence[WorkerInfo], lease: float) -> Iterator[Finding]:
+    """Who is alive, and who only seems to be."""
+    active = [w for w in workers if w.status in {WorkerStatus.ACTIVE, WorkerStatus.DRAINING}]
+    stale = [w for w in active if is_stale(w, lease)]
+    for worker in stale:
+        seen = "never" if worker.beat_at is None else ago(worker.beat_at)
+        yield Finding(
+            Level.PROBLEM,
+            "worker_stale",
+            f"Worker {worker.id} (pid {worker.pid} on {worker.host}) last beat {seen}; "
+            f"it counts as lost after {duration(lease)}.",
+            "Any live worker frees its tasks by itself; start one: holdfast worker module:app",
+        )
+    live = len(active) - len(stale)
+    if live:
+        yield Finding(Level.OK, "workers", f"{plural(live, 'worker')} alive.")
+    else:
+        yield Finding(
+            Level.WARNING, "no_worker", "No worker is alive.", "holdfast worker module:app"
+        )
+
+
+def is_stale(worker: WorkerInfo, lease: float, now: datetime | None = None) -> bool:
+    """Whether it has been silent for longer than its lease."""
+    if worker.beat_at is None:
+        return False
+    return ((now or datetime.now(UTC)) - worker.beat_at).total_seconds() > lease
+
+
+def about_queues(stats: Stats, workers: Sequence[WorkerInfo], lease: float) -> Iterator[Finding]:
+    """Queues whose tasks wait for nobody, or for somebody to resume them."""
+    live = [w for w in workers if w.status is WorkerStatus.ACTIVE and not is_stale(w, lease)]
+    for queue in stats.queues:
+        if not (waits := queue.ready + queue.waiting + queue.blocked):
+            continue
+        if queue.paused:
+            yield _paused(queue, waits)
+        elif not any(worker.queues is None or queue.queue in worker.queues for worker in live):
+            yield Finding(
+                Level.PROBLEM,
+                "queue_unserved",
+                f"Queue {queue.queue!r} holds {plural(waits, 'task')}; no live worker serves it.",
+                f"holdfast worker module:app -q {queue.queue}",
+            )
+
+
+def _paused(queue: QueueStats, waits: int) -> Finding:
+    return Finding(
+        Level.WARNING,
+        "queue_paused",
+        f"Queue {queue.queue!r} is paused with {plural(waits, 'task')} in it.",
+        f"holdfast queue resume {queue.queue}",
+    )
+
+
+def about_dead_letters(stats: Stats) -> Iterator[Finding]:
+    if count := stats.states.get(State.DEAD_LETTER, 0):
+        yield Finding(
+            Level.WARNING,
+            "dead_letters",
+            f"{plural(count, 'dead letter')} waiting for a decision.",
+            "holdfast dead list; then holdfast dead replay or discard",
+        )

@@ -1,0 +1,247 @@
+"""How fast is it here? Each function measures one thing on the store it is given, with real worker
+processes, and returns a value. Give them a scratch store: they fill it.
+
+Speeds are those of the product as a user has it: arguments validated, results stored, every
+acknowledgement on disk.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import quantiles
+from typing import TYPE_CHECKING, Any
+
+from holdfast.cli.command import Refused
+from holdfast.cli.processes import usage
+from holdfast.core.task import State, WorkerStatus
+
+if TYPE_CHECKING:
+    from holdfast.client import Client
+    from holdfast.definitions.definition import Definition
+
+APP = "holdfast.cli.bench_tasks:app"
+NOOP, STAMP = "bench.noop", "bench.stamp"
+BATCH = 1000
+PAUSE = 0.02
+"""Seconds between two submits of a pick-up measurement: the worker has gone back to sleep."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubmitSpeed:
+    """`callers` submitted at once, `batch` tasks a call."""
+
+    tasks: int
+    seconds: float
+    callers: int
+    batch: int
+
+    @property
+    def per_second(self) -> float:
+        return self.tasks / self.seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainSpeed:
+    """From the first start to the last end, by the store's own times: no interpreter start-up."""
+
+    tasks: int
+    seconds: float
+    processes: int
+    concurrency: int
+
+    @property
+    def per_second(self) -> float:
+        return self.tasks / self.seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PickUp:
+    """Milliseconds from calling submit to the handler's first line, in an idle worker."""
+
+    tasks: int
+    p50_ms: float
+    p95_ms: float
+    p99_ms: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Idle:
+    """What a worker with nothing to do costs, its supervisor included."""
+
+    seconds: float
+    cpu_percent: float
+    rss_mib: float
+    pss_mib: float
+    processes: int
+
+
+def measure_submit(url: str, tasks: int, *, callers: int = 1) -> SubmitSpeed:
+    """Submit one by one, from `callers` coroutines at once."""
+
+    async def one(noop: Definition[..., Any, Any], count: int) -> None:
+        for n in range(count):
+            await noop.submit_async(n)
+
+    async def work() -> float:
+        async with _opened(url) as (client, tasks_by_name):
+            await client.stats()
+            began = time.perf_counter()
+            share = tasks // callers
+            await asyncio.gather(*(one(tasks_by_name[NOOP], share) for _ in range(callers)))
+            return time.perf_counter() - began
+
+    seconds = asyncio.run(work())
+    return SubmitSpeed(tasks=tasks // callers * callers, seconds=seconds, callers=callers, batch=1)
+
+
+def measure_bulk(url: str, tasks: int, *, batch: int = BATCH) -> SubmitSpeed:
+    """Submit in batches, one after the other."""
+
+    async def work() -> float:
+        async with _opened(url) as (client, tasks_by_name):
+            await client.stats()
+            began = time.perf_counter()
+            await _fill(client, tasks_by_name[NOOP], tasks, batch)
+            return time.perf_counter() - began
+
+    return SubmitSpeed(tasks=tasks, seconds=asyncio.run(work()), callers=1, batch=batch)
+
+
+def measure_drain(
+    url: str, tasks: int, *, processes: int = 1, concurrency: int = 100
+) -> DrainSpeed:
+    """Submit tasks, then let workers run them all. The store must hold nothing else."""
+
+    async def fill() -> None:
+        async with _opened(url) as (client, tasks_by_name):
+            await _fill(client, tasks_by_name[NOOP], tasks, BATCH)
+
+    async def span() -> float:
+        async with _opened(url) as (client, _):
+            return await _span(client, tasks)
+
+    asyncio.run(fill())
+    options = ["--burst", "--processes", str(processes), "--concurrency", str(concurrency)]
+    with worker(url, *options) as group:
+        code = group.wait()
+    if code != 0:
+        raise Refused("worker_failed", f"the worker left with exit code {code}.")
+    return DrainSpeed(
+        tasks=tasks, seconds=asyncio.run(span()), processes=processes, concurrency=concurrency
+    )
+
+
+def measure_pickup(url: str, tasks: int) -> PickUp:
+    """Submit one task at a time to a worker that has nothing else to do."""
+
+    async def work() -> list[float]:
+        async with _opened(url) as (client, tasks_by_name):
+            await until_ready(client)
+            return [await _pick_up(tasks_by_name[STAMP]) for _ in range(tasks)]
+
+    with worker(url):
+        waits = sorted(asyncio.run(work()))
+    cuts = quantiles(waits, n=100, method="inclusive")
+    return PickUp(tasks=tasks, p50_ms=cuts[49], p95_ms=cuts[94], p99_ms=cuts[98])
+
+
+def measure_idle(url: str, seconds: float = 10.0) -> Idle | None:
+    """Watch a worker do nothing. None where the system does not tell (only Linux does)."""
+
+    async def ready() -> None:
+        async with _opened(url) as (client, _):
+            await until_ready(client)
+
+    with worker(url) as group:
+        asyncio.run(ready())
+        time.sleep(1.0)  # its start-up is not idleness
+        before, began = usage(group.pid), time.monotonic()
+        time.sleep(seconds)
+        after, passed = usage(group.pid), time.monotonic() - began
+    if before is None or after is None:
+        return None
+    return Idle(
+        seconds=passed,
+        cpu_percent=100 * (after.cpu_seconds - before.cpu_seconds) / passed,
+        rss_mib=after.rss_mib,
+        pss_mib=after.pss_mib,
+        processes=after.processes,
+    )
+
+
+@contextmanager
+def worker(url: str, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """A `holdfast worker` on that store, in a session of its own; ended with the context."""
+    group = subprocess.Popen(
+        [sys.executable, "-m", "holdfast.cli.main", "worker", APP, *options],
+        env=os.environ | {"HOLDFAST_URL": url},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    try:
+        yield group
+        group.terminate()
+        group.wait(timeout=20)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(group.pid, signal.SIGKILL)
+        group.wait()
+
+
+async def until_ready(client: Client, patience: float = 30.0) -> None:
+    """Wait until a worker has registered."""
+    deadline = time.monotonic() + patience
+    while not any(w.status is WorkerStatus.ACTIVE for w in await client.workers()):
+        if time.monotonic() > deadline:
+            raise Refused("no_workers", f"no worker came up within {patience:.0f} s.")
+        await asyncio.sleep(0.05)
+
+
+@asynccontextmanager
+async def _opened(url: str) -> AsyncIterator[tuple[Client, dict[str, Definition[..., Any, Any]]]]:
+    from holdfast.cli.bench_tasks import make_app  # noqa: PLC0415
+
+    async with make_app(url) as app:
+        yield await app.verbs(), dict(app.registry)
+
+
+async def _fill(client: Client, noop: Definition[..., Any, Any], tasks: int, batch: int) -> None:
+    for start in range(0, tasks, batch):
+        await client.submit_many([noop.call(n) for n in range(start, min(start + batch, tasks))])
+
+
+async def _span(client: Client, tasks: int) -> float:
+    """Seconds from the first start to the last end, over every task; all must have completed."""
+    starts: list[datetime] = []
+    ends: list[datetime] = []
+    after: str | None = None
+    while True:
+        page = await client.list(state=State.COMPLETED, limit=BATCH, after=after)
+        starts += [task.started_at for task in page.tasks if task.started_at]
+        ends += [task.finished_at for task in page.tasks if task.finished_at]
+        after = page.next
+        if after is None:
+            break
+    if len(ends) != tasks:
+        raise Refused("not_drained", f"{len(ends)} of {tasks} tasks completed.")
+    return (max(ends) - min(starts)).total_seconds()
+
+
+async def _pick_up(stamp: Definition[..., Any, Any]) -> float:
+    """Milliseconds from the submit to the start of one task."""
+    await asyncio.sleep(PAUSE)
+    began = time.monotonic_ns()
+    handle = await stamp.submit_async()
+    started: int = await handle.result_async(timeout=30)
+    return (started - began) / 1e6

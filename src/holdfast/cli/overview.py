@@ -1,0 +1,46 @@
+"""`holdfast workers` and `holdfast stats`: the whole store at a glance."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from holdfast.cli import shapes
+from holdfast.cli.command import Session, with_client
+from holdfast.cli.screen import Answer, Screen
+from holdfast.core.task import WorkerStatus
+
+GONE = frozenset({WorkerStatus.STOPPED, WorkerStatus.DEAD})
+
+
+@with_client
+async def workers(
+    session: Session,
+    everyone: Annotated[
+        bool, typer.Option("--all", help="Also those that stopped or were lost.")
+    ] = False,
+) -> Answer:
+    """List workers: what they serve, how busy they are."""
+    known = await session.client.workers()
+    found = [worker for worker in known if everyone or worker.status not in GONE]
+
+    def human(screen: Screen) -> None:
+        from holdfast.cli.tables import show_workers  # noqa: PLC0415
+
+        show_workers(screen, found)
+
+    return Answer({"workers": [shapes.worker_of(worker) for worker in found]}, human)
+
+
+@with_client
+async def stats(session: Session) -> Answer:
+    """Count tasks by state and by queue."""
+    found = await session.client.stats()
+
+    def human(screen: Screen) -> None:
+        from holdfast.cli.tables import show_stats  # noqa: PLC0415
+
+        show_stats(screen, found)
+
+    return Answer(shapes.stats_of(found), human)

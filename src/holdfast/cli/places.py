@@ -1,0 +1,32 @@
+"""Where a store is on this machine, for commands that must not make one by accident."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import quote, unquote
+
+from holdfast.cli.command import Refused
+
+
+def sqlite_path(url: str) -> Path | None:
+    """The file of an SQLite URL; None for any other store."""
+    scheme, _, path = url.partition(":///")
+    return Path(unquote(path)).absolute() if scheme == "sqlite" and path else None
+
+
+def sqlite_url(path: Path) -> str:
+    """The URL of a file, whatever characters are in its name."""
+    return f"sqlite:///{quote(str(path.absolute()))}"
+
+
+def refuse_missing(url: str) -> None:
+    """Opening an SQLite store makes its file. Whoever only looks, in the wrong place, would be told
+    that there is nothing, and find a new file there.
+    """
+    path = sqlite_path(url)
+    if path is not None and not path.exists():
+        raise Refused(
+            "no_store",
+            f"there is no store at {path}. It is made by the first submit, by a worker, or by "
+            "`holdfast migrate`; if it is elsewhere, name it with --url or HOLDFAST_URL.",
+        )

@@ -1,0 +1,51 @@
+"""`holdfast queue …`: the lanes and whether they move."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from holdfast.cli import shapes
+from holdfast.cli.command import Session, with_client
+from holdfast.cli.screen import Answer, Screen
+
+app = typer.Typer(help="Look at queues, pause and resume them.", no_args_is_help=True)
+
+Queue = Annotated[str, typer.Argument(metavar="QUEUE", help="The queue's name.")]
+
+
+@app.command("list")
+@with_client
+async def list_queues(session: Session) -> Answer:
+    """List queues with what waits and runs in each."""
+    queues = (await session.client.stats()).queues
+
+    def human(screen: Screen) -> None:
+        from holdfast.cli.tables import show_queues  # noqa: PLC0415
+
+        show_queues(screen, queues)
+
+    return Answer({"queues": [shapes.queue_of(queue) for queue in queues]}, human)
+
+
+@app.command("pause")
+@with_client
+async def pause(session: Session, queue: Queue) -> Answer:
+    """Stop handing out a queue's tasks; running ones go on."""
+    changed = await session.client.pause(queue)
+    text = f"Queue {queue!r} {'is paused' if changed else 'was paused already'}."
+    return Answer(
+        {"queue": queue, "paused": True, "changed": changed}, lambda screen: screen.line(text)
+    )
+
+
+@app.command("resume")
+@with_client
+async def resume(session: Session, queue: Queue) -> Answer:
+    """Hand out a paused queue's tasks again."""
+    changed = await session.client.resume(queue)
+    text = f"Queue {queue!r} {'goes on' if changed else 'was not paused'}."
+    return Answer(
+        {"queue": queue, "paused": False, "changed": changed}, lambda screen: screen.line(text)
+    )

@@ -1,0 +1,182 @@
+"""`holdfast submit`: one task from the command line."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from holdfast.cli import shapes
+from holdfast.cli.command import Session, WrongUsage, with_session
+from holdfast.cli.filters import read_duration
+from holdfast.cli.screen import Answer, Screen
+from holdfast.core.task import Json, State, SubmitOutcome, Task
+from holdfast.errors import TaskUnsuccessful
+
+if TYPE_CHECKING:
+    from holdfast.app import Holdfast
+    from holdfast.definitions.options import SubmitKeywords
+    from holdfast.definitions.registry import Registry
+
+AppSpec = Annotated[str, typer.Argument(metavar="APP", help="The app: module:app or file.py:app.")]
+
+
+def _option(*names: str, says: str, metavar: str = "TEXT") -> Any:
+    return typer.Option(*names, help=says, metavar=metavar, rich_help_panel="This task")
+
+
+@with_session
+def submit(
+    session: Session,
+    app: AppSpec,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The task's name.")],
+    arguments: Annotated[
+        str,
+        typer.Argument(
+            metavar="[JSON]", help="Its arguments by name, as a JSON object; - reads stdin."
+        ),
+    ] = "{}",
+    queue: Annotated[str | None, _option("--queue", "-q", says="Into this queue.")] = None,
+    priority: Annotated[
+        str | None,
+        _option("--priority", "-p", says="How urgent.", metavar="critical|high|normal|low"),
+    ] = None,
+    delay: Annotated[
+        str | None,
+        _option("--delay", says="Start no sooner than this from now.", metavar="DURATION"),
+    ] = None,
+    run_at: Annotated[
+        str | None, _option("--run-at", says="Start no sooner than this.", metavar="TIME")
+    ] = None,
+    expires: Annotated[
+        str | None, _option("--expires", says="Cancel if not started by then.", metavar="DURATION")
+    ] = None,
+    unique_key: Annotated[
+        str | None, _option("--unique-key", says="At most one unfinished task with this key.")
+    ] = None,
+    idempotency_key: Annotated[
+        str | None, _option("--idempotency-key", says="The same key is the same task, for a day.")
+    ] = None,
+    tags: Annotated[
+        list[str] | None, _option("--tag", "-t", says="Tag it; repeat for several.")
+    ] = None,
+    owner: Annotated[str | None, _option("--owner", says="Whose it is.")] = None,
+    max_retries: Annotated[
+        int | None, _option("--max-retries", says="Attempts after the first.", metavar="N")
+    ] = None,
+    timeout: Annotated[
+        str | None, _option("--timeout", says="Limit on one attempt.", metavar="DURATION")
+    ] = None,
+    wait: Annotated[
+        str | None,
+        _option("--wait", says="Wait this long for the result, and show it.", metavar="DURATION"),
+    ] = None,
+) -> Answer:
+    """Submit one task.
+
+    When this returns, the task is on disk. Prints its id, or with --wait its result.
+    """
+    payload = read_arguments(arguments)
+    patience = None if wait is None else read_duration("wait", wait)
+    options: SubmitKeywords = {
+        "queue": queue,
+        "priority": priority,
+        "delay": delay,
+        "run_at": run_at,
+        "expires": expires,
+        "unique_key": unique_key,
+        "idempotency_key": idempotency_key,
+        "tags": tags,
+        "owner": owner,
+        "max_retries": max_retries,
+        "timeout": timeout,
+    }
+    return asyncio.run(_submit(session, app, name, payload, options, patience))
+
+
+async def _submit(
+    session: Session,
+    spec: str,
+    name: str,
+    payload: Json,
+    options: SubmitKeywords,
+    patience: float | None,
+) -> Answer:
+    app = _load(session, spec)
+    async with app:
+        handle = await app.submit_by_name_async(find(app.registry, name), payload, **options)
+        if patience is None:
+            return _acknowledged(await handle.task_async(), handle.outcome or SubmitOutcome.CREATED)
+        with suppress(TaskUnsuccessful):
+            await handle.result_async(patience)
+        return _ended(await handle.task_async())
+
+
+def _load(session: Session, spec: str) -> Holdfast:
+    """The user's app, on the store that `--url` names if it is given."""
+    from holdfast.app import Holdfast, open_dispatcher, open_store  # noqa: PLC0415
+    from holdfast.worker.loading import load_app  # noqa: PLC0415
+
+    app = load_app(spec)
+    assert isinstance(app, Holdfast)
+    if session.url is not None:
+        settings = app.settings.override(url=session.url)
+        app.use(open_store(settings.url), open_dispatcher(settings))
+    return app
+
+
+def _acknowledged(task: Task, outcome: SubmitOutcome) -> Answer:
+    created = outcome is SubmitOutcome.CREATED
+    data = {"id": task.id, "created": created, "outcome": outcome.value, "state": task.state.value}
+    there = f"{task.id} was there already ({outcome.value.replace('_', ' ')}); it is {task.state}."
+    return Answer(data, lambda screen: screen.line(task.id if created else there))
+
+
+def _ended(task: Task) -> Answer:
+    def human(screen: Screen) -> None:
+        if task.error is not None:
+            screen.line(f"{task.id} is {task.state}: {task.error.type}: {task.error.message}")
+        elif task.state is not State.COMPLETED:
+            screen.line(f"{task.id} is {task.state}.")
+        else:
+            screen.line(json.dumps(shapes.decoded(task.result), ensure_ascii=False))
+
+    return Answer(shapes.task_of(task), human, ok=task.state is State.COMPLETED)
+
+
+def find(registry: Registry, name: str) -> str:
+    """The full name of a task; the last part of it is enough where only one has it."""
+    tails = [known for known in registry if known.rpartition(".")[2] == name]
+    return tails[0] if name not in registry and len(tails) == 1 else name
+
+
+def read_arguments(text: str) -> dict[str, Json]:
+    """The arguments as given, or a sentence that says where the JSON goes wrong."""
+    text = sys.stdin.read() if text == "-" else text
+    try:
+        value = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise WrongUsage("invalid_json", _place(text, error)) from None
+    if not isinstance(value, dict):
+        kind = {list: "a list", str: "text", type(None): "null"}.get(type(value), "a number")
+        raise WrongUsage(
+            "invalid_json",
+            f"the arguments must be a JSON object by parameter name, got {kind}. "
+            """For example: '{"to": "ann"}'""",
+        )
+    return value
+
+
+def _place(text: str, error: json.JSONDecodeError) -> str:
+    """Show the line with the mistake and a mark under it."""
+    line = text.splitlines()[error.lineno - 1] if text.splitlines() else ""
+    start = max(0, error.colno - 40)
+    shown = line[start : error.colno + 20]
+    return (
+        f"the arguments are no JSON: {error.msg} (line {error.lineno}, column {error.colno}).\n"
+        f"  {shown}\n  {' ' * (error.colno - 1 - start)}^"
+    )

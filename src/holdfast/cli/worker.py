@@ -1,0 +1,57 @@
+"""`holdfast worker`: hand over to the supervisor.
+
+This process becomes the supervisor (exec), so nothing of the command line stays in memory for the
+months that a worker may run.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from holdfast.cli.command import Session, with_session
+from holdfast.cli.submit import AppSpec
+
+
+@with_session
+def worker(
+    session: Session,
+    app: AppSpec,
+    queues: Annotated[
+        list[str] | None,
+        typer.Option("--queue", "-q", metavar="QUEUE", help="Serve it; repeat, or '*' for all."),
+    ] = None,
+    concurrency: Annotated[
+        int | None,
+        typer.Option("--concurrency", "-c", min=1, metavar="N", help="Tasks at a time."),
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option("--processes", min=1, metavar="N", help="Worker processes.")
+    ] = None,
+    capabilities: Annotated[
+        list[str] | None,
+        typer.Option("--capability", metavar="NAME", help="What it can do; repeat for several."),
+    ] = None,
+    burst: Annotated[bool, typer.Option("--burst", help="Leave when nothing is ready.")] = False,
+    reload: Annotated[bool, typer.Option("--reload", help="Start anew when code changes.")] = False,
+) -> None:
+    """Run tasks until stopped.
+
+    SIGTERM or Ctrl-C: finish what runs (for `drain`, 30 s), then leave; a second one: leave now.
+    """
+    from holdfast.worker.options import WorkerOptions  # noqa: PLC0415
+    from holdfast.worker.supervisor import become_supervisor  # noqa: PLC0415
+
+    become_supervisor(
+        WorkerOptions(
+            app=app,
+            queues=tuple(queues) if queues else None,
+            concurrency=concurrency,
+            processes=processes,
+            capabilities=tuple(capabilities) if capabilities else None,
+            url=session.url,
+            burst=burst,
+            reload=reload,
+        )
+    )
