@@ -1,0 +1,160 @@
+"""Hands tasks to workers.
+
+A claim first looks, in one cheap statement. If nothing is due, expired or ready, that is all: an
+idle worker's poll takes no write lock and flushes nothing. Otherwise it moves what time has moved,
+takes the first in line, and marks them as started, all in the writer's transaction.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from operator import itemgetter
+from typing import Final, NamedTuple
+
+import orjson
+
+from holdfast.core.task import Cause, Claim, Claimed, Json, WorkerId, WorkerStatus
+from holdfast.errors import WorkerGone
+from holdfast.stores.sqlite.eligible import cancel_expired, promote_due
+from holdfast.stores.sqlite.queries import CLAIMS, STATS, as_json, run_many
+from holdfast.stores.sqlite.tally import READY, RUNNING
+from holdfast.stores.sqlite.writer import AGAIN, Again, Unit
+
+_ALIVE: Final = (WorkerStatus.ACTIVE, WorkerStatus.DRAINING)
+_CAUSES: Final = {cause.value: cause for cause in Cause}
+_BY_RANK_AND_ID: Final = itemgetter(1, 2)
+
+
+class Ask(NamedTuple):
+    """Who asks for work, and for which."""
+
+    worker_id: WorkerId
+    queues: frozenset[str] | None
+    capabilities: frozenset[str]
+    limit: int
+
+
+class View(NamedTuple):
+    """What a claim found when it looked."""
+
+    is_expired: bool
+    is_due: bool
+    is_ready: bool
+    next_due: float | None
+    lanes: str
+    """The lanes this worker may take from, as JSON."""
+
+
+class Claiming:
+    """Claims for the workers of one process. Used by the writer's thread only."""
+
+    def __init__(self) -> None:
+        self._paused: frozenset[str] = frozenset()
+        self._fruitful: set[WorkerId] = set()
+
+    def peek(self, unit: Unit, ask: Ask) -> Claimed | None:
+        """Answer if there is nothing to do. Who got work last time does not ask twice."""
+        if ask.worker_id in self._fruitful:
+            return None
+        view = self._look(unit, ask, unit.now)
+        if view.is_expired or view.is_due or (view.is_ready and ask.limit > 0):
+            return None
+        return Claimed((), view.next_due)
+
+    def claim(self, unit: Unit, ask: Ask) -> Claimed | Again:
+        now = unit.now
+        view = self._look(unit, ask, now)
+        if view.is_expired or view.is_due:
+            if not (cancel_expired(unit, now) and promote_due(unit, now)):
+                return AGAIN
+            view = self._look(unit, ask, now)
+        claims = take(unit, ask, view.lanes, now) if view.is_ready and ask.limit > 0 else []
+        (self._fruitful.add if claims else self._fruitful.discard)(ask.worker_id)
+        return Claimed(claims, view.next_due)
+
+    def _look(self, unit: Unit, ask: Ask, now: int) -> View:
+        """Look with the lanes and pauses remembered; again if they turn out to be old."""
+        while True:
+            lanes = self._lanes(unit, ask)
+            seen = {"worker": ask.worker_id, "now": now, "lanes": lanes}
+            row = unit.db.execute(CLAIMS["look"], seen).fetchone()
+            status, last_lane, paused, expired, due, ready, next_due = row
+            if status not in _ALIVE:
+                self._fruitful.discard(ask.worker_id)
+                raise WorkerGone(ask.worker_id)
+            pauses = frozenset[str](orjson.loads(paused))
+            if pauses == self._paused and unit.lanes.are_all(last_lane or 0):
+                seconds = None if next_due is None else max(0, next_due - now) / 1e6
+                return View(bool(expired), bool(due), bool(ready), seconds, lanes)
+            self._paused = pauses
+            unit.lanes.refresh(unit.db)
+
+    def _lanes(self, unit: Unit, ask: Ask) -> str:
+        return as_json(
+            [
+                lane.id
+                for lane in unit.lanes.all()
+                if lane.admits(ask.queues, self._paused, ask.capabilities)
+            ]
+        )
+
+
+def take(unit: Unit, ask: Ask, lanes: str, now: int) -> list[Claim]:
+    """Start the first in line."""
+    rows = _first_in_line(unit, lanes, ask.limit)
+    if not rows:
+        return []
+    started = {"worker": ask.worker_id, "now": now, "seqs": as_json([row[0] for row in rows])}
+    unit.db.execute(CLAIMS["start"], started)
+    expiring = [row[0] for row in rows if row[_EXPIRY] is not None]
+    if expiring:
+        unit.db.execute(CLAIMS["no_longer_expiring"], (as_json(expiring),))
+    fences = _give_fences(unit, [row[0] for row in rows if row[_LOCK] is not None])
+    for lane, number in Counter(row[_LANE] for row in rows).items():
+        unit.tally.move(lane, READY, RUNNING, number)
+    return [_claim(unit, ask.worker_id, row, fences.get(row[0])) for row in rows]
+
+
+_LANE: Final = 3
+_SIZE: Final = 4
+_LOCK: Final = 12
+_EXPIRY: Final = 16
+
+
+def _first_in_line(unit: Unit, lanes: str, limit: int) -> list[list[Json]]:
+    """The rows of `first_in_line` in order, each with its payload appended."""
+    asked = {"lanes": lanes, "limit": limit}
+    meta, payloads = unit.db.execute(CLAIMS["first_in_line"], asked).fetchone()
+    rows: list[list[Json]] = orjson.loads(meta)
+    start = 0
+    for row in rows:
+        end = start + row[_SIZE]
+        row.append(payloads[start:end])
+        start = end
+    # They come in order as it is, but SQL does not promise that of a sum.
+    rows.sort(key=_BY_RANK_AND_ID)
+    return rows
+
+
+def _give_fences(unit: Unit, locked: Sequence[int]) -> dict[int, int]:
+    """Number the holders of locks: every number is larger than all given before."""
+    if not locked:
+        return {}
+    (last,) = unit.db.execute(STATS["next_fences"], (len(locked),)).fetchone()
+    fences = dict(zip(locked, range(last - len(locked) + 1, last + 1), strict=True))
+    run_many(unit.db, CLAIMS["give_fences"], list(fences.items()))
+    return fences
+
+
+def _claim(unit: Unit, worker_id: WorkerId, row: list[Json], fence: int | None) -> Claim:
+    (
+        _, _, task_id, lane_id, _, attempt, name, charged, max_retries, crash_count, timeout, retry,
+        lock, cause, trace, owner, _, payload,
+    ) = row  # fmt: skip
+    lane = unit.lanes[lane_id]
+    return Claim(
+        task_id, attempt + 1, worker_id, name, lane.queue, lane.priority, payload, charged,
+        max_retries, crash_count, None if timeout is None else float(timeout), retry, lock,
+        fence, _CAUSES[cause], trace, owner, False,
+    )  # fmt: skip

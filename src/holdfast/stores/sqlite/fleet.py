@@ -1,0 +1,44 @@
+"""Workers and queues, as the writer changes them."""
+
+from __future__ import annotations
+
+from holdfast.core.task import WorkerId, WorkerInfo, WorkerStatus
+from holdfast.stores.sqlite.queries import QUEUES, WORKERS, as_json
+from holdfast.stores.sqlite.writer import Unit
+
+
+def register(unit: Unit, worker: WorkerInfo) -> None:
+    now = unit.now
+    values = (
+        worker.id, worker.host, worker.pid, worker.version,
+        None if worker.queues is None else as_json(worker.queues),
+        as_json(sorted(worker.capabilities)), worker.capacity, worker.load, worker.status.value,
+        worker.beats, now, now,
+    )  # fmt: skip
+    unit.db.execute(WORKERS["register"], values)
+
+
+def beat(unit: Unit, worker_id: WorkerId, load: int | None, status: WorkerStatus | None) -> bool:
+    values = {
+        "id": worker_id,
+        "now": unit.now,
+        "load": load,
+        "status": None if status is None else status.value,
+    }
+    return unit.db.execute(WORKERS["beat"], values).rowcount == 1
+
+
+def bury(unit: Unit, worker_id: WorkerId, beats: int | None) -> bool:
+    return unit.db.execute(WORKERS["bury"], {"id": worker_id, "beats": beats}).rowcount == 1
+
+
+def retire(unit: Unit, worker_id: WorkerId) -> None:
+    unit.db.execute(WORKERS["retire"], (worker_id,))
+
+
+def pause(unit: Unit, queue: str) -> bool:
+    return unit.db.execute(QUEUES["pause"], (queue,)).rowcount == 1
+
+
+def resume(unit: Unit, queue: str) -> bool:
+    return unit.db.execute(QUEUES["resume"], (queue,)).rowcount == 1

@@ -1,0 +1,159 @@
+"""Answers questions, on a reader's connection, at one instant."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from typing import Final
+
+from holdfast.core.task import (
+    Attempt,
+    AttemptEnd,
+    Cause,
+    Claim,
+    Event,
+    History,
+    Page,
+    Standing,
+    State,
+    Task,
+    TaskFilter,
+    TaskId,
+    WorkerId,
+    WorkerInfo,
+)
+from holdfast.stores.sqlite.filters import query
+from holdfast.stores.sqlite.lanes import Lanes
+from holdfast.stores.sqlite.queries import (
+    FILTERS,
+    HISTORY,
+    LOCKS,
+    QUEUES,
+    SETTLEMENTS,
+    TASKS,
+    WORKERS,
+)
+from holdfast.stores.sqlite.tally import DONE, READY, RUNNING
+from holdfast.stores.sqlite.values import as_time, claim_of, error_of, safe_text, task_of, worker_of
+
+_AHEAD_CAP: Final = 1000
+
+
+def get(db: sqlite3.Connection, lanes: Lanes, task_id: TaskId) -> Task | None:
+    row = _row(db, task_id)
+    return None if row is None else task_of(row, lanes.lookup(db, row["lane"]))
+
+
+def page(
+    db: sqlite3.Connection, lanes: Lanes, where: TaskFilter, *, limit: int, after: str | None
+) -> Page:
+    """One row more than asked for tells whether there is another page."""
+    if limit <= 0:
+        return Page(tasks=())
+    found = query(db, where, after=after)
+    sql = " ".join((FILTERS["columns"], found.text, FILTERS["newest_first"]))
+    rows = db.execute(sql, found.values | {"limit": limit + 1}).fetchall()
+    tasks = tuple(task_of(row, lanes.lookup(db, row["lane"])) for row in rows[:limit])
+    return Page(tasks=tasks, next=tasks[-1].id if len(rows) > limit else None)
+
+
+def count(db: sqlite3.Connection, where: TaskFilter, *, limit: int) -> int:
+    found = query(db, where)
+    sql = " ".join((FILTERS["count_of"], found.text, FILTERS["up_to_limit"]))
+    (number,) = db.execute(sql, found.values | {"limit": max(0, limit)}).fetchone()
+    return int(number)
+
+
+def history(db: sqlite3.Connection, task_id: TaskId) -> History | None:
+    task = _row(db, task_id)
+    if task is None:
+        return None
+    attempts = [_attempt(row) for row in db.execute(HISTORY["attempts"], (task["seq"],))]
+    if task["place"] == RUNNING or task["ended"] is not None:
+        attempts.append(_last_attempt(task))
+    submitted = Event(at=as_time(task["created_at"]), kind="submitted")
+    events = [_event(row) for row in db.execute(HISTORY["events"], (task["seq"],))]
+    return History(attempts=tuple(attempts), events=(submitted, *events))
+
+
+def cancel_requests(db: sqlite3.Connection, worker_id: WorkerId) -> Sequence[TaskId]:
+    return [row["id"] for row in db.execute(SETTLEMENTS["cancel_requests"], (worker_id,))]
+
+
+def standing(db: sqlite3.Connection, lanes: Lanes, task_id: TaskId, *, now: int) -> Standing | None:
+    row = _row(db, task_id)
+    if row is None:
+        return None
+    task = task_of(row, lanes.lookup(db, row["lane"]))
+    return Standing(
+        now=as_time(now),
+        task=task,
+        queue_paused=task.queue in {queue for (queue,) in db.execute(QUEUES["paused"])},
+        ahead=_ahead(db, task) if row["place"] == READY else None,
+        ahead_cap=_AHEAD_CAP,
+        lock_holder=_holder(db, task) if task.state is State.BLOCKED else None,
+        workers=tuple(workers(db)),
+    )
+
+
+def workers(db: sqlite3.Connection) -> Sequence[WorkerInfo]:
+    return [worker_of(row) for row in db.execute(WORKERS["workers"])]
+
+
+def orphans(db: sqlite3.Connection, lanes: Lanes, *, limit: int) -> Sequence[Claim]:
+    rows = db.execute(WORKERS["orphans"], (max(0, limit),)).fetchall()
+    return [claim_of(row, lanes.lookup(db, row["lane"])) for row in rows]
+
+
+def _row(db: sqlite3.Connection, task_id: TaskId) -> sqlite3.Row | None:
+    row: sqlite3.Row | None = db.execute(TASKS["get"], (safe_text(task_id),)).fetchone()
+    return row
+
+
+def _ahead(db: sqlite3.Connection, task: Task) -> int:
+    place = {"queue": task.queue, "rank": task.rank, "id": task.id, "cap": _AHEAD_CAP}
+    (number,) = db.execute(TASKS["standing_in_line"], place).fetchone()
+    return int(number)
+
+
+def _holder(db: sqlite3.Connection, task: Task) -> TaskId | None:
+    row = db.execute(LOCKS["holder"], (task.lock,)).fetchone()
+    return None if row is None else row["id"]
+
+
+def _attempt(row: sqlite3.Row) -> Attempt:
+    return Attempt(
+        number=row["number"],
+        cause=Cause(row["cause"]),
+        worker_id=row["worker_id"],
+        started_at=as_time(row["started_at"]),
+        ended_at=as_time(row["ended_at"]),
+        ended=AttemptEnd(row["ended"]),
+        charged=bool(row["charged"]),
+        error=error_of(row["error"]),
+    )
+
+
+def _last_attempt(task: sqlite3.Row) -> Attempt:
+    """The attempt that is still in the task's own row: running, or the one that ended it."""
+    is_over = task["place"] == DONE
+    return Attempt(
+        number=task["attempt"],
+        cause=Cause(task["cause"]),
+        worker_id=task["worker_id"],
+        started_at=as_time(task["started_at"]),
+        ended_at=as_time(task["finished_at"]) if is_over else None,
+        ended=AttemptEnd(task["ended"]) if is_over else None,
+        charged=bool(task["ended_charged"]),
+        error=error_of(task["error"]) if is_over else None,
+    )
+
+
+def _event(row: sqlite3.Row) -> Event:
+    return Event(
+        at=as_time(row["at"]),
+        kind=row["kind"],
+        attempt=row["attempt"],
+        worker_id=row["worker_id"],
+        detail=row["detail"],
+    )

@@ -1,0 +1,191 @@
+"""Writes how attempts ended.
+
+Nearly all succeed and have no lock and no unique key: one guarded statement writes them all. If it
+did not reach every row, somebody was late, repeated itself or has keys; then each settlement of the
+batch is looked at.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from holdfast.core.lifecycle import TERMINAL, cancelled_instead
+from holdfast.core.task import AttemptEnd, Refusal, Report, Settlement, State, TaskId
+from holdfast.stores.sqlite.locks import rearrange
+from holdfast.stores.sqlite.queries import HISTORY, SETTLEMENTS, Row, as_json, run_many
+from holdfast.stores.sqlite.tally import BLOCKED, DONE, READY, RUNNING, WAITING
+from holdfast.stores.sqlite.values import error_text, progress_text, safe_text, span_us
+from holdfast.stores.sqlite.writer import Unit
+
+
+def save(unit: Unit, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
+    now = unit.now
+    if len({s.task_id for s in settlements}) < len(settlements):
+        return [refusal for s in settlements for refusal in _save_carefully(unit, [s], now)]
+    plain = [s for s in settlements if _is_plain_success(s)]
+    special = [s for s in settlements if not _is_plain_success(s)]
+    if not _complete(unit, plain, now):
+        special = list(settlements)
+    return _save_carefully(unit, special, now) if special else []
+
+
+def _is_plain_success(settlement: Settlement) -> bool:
+    return (
+        settlement.state is State.COMPLETED
+        and settlement.ended is AttemptEnd.COMPLETED
+        and settlement.error is None
+        and settlement.reason is None
+    )
+
+
+def _complete(unit: Unit, plain: Sequence[Settlement], now: int) -> bool:
+    """Write successes; False if not all of them were written by this."""
+    rows: list[Row] = [
+        (s.task_id, s.attempt, s.worker_id, s.charged, s.crash_count, s.result) for s in plain
+    ]
+    written = run_many(unit.db, SETTLEMENTS["complete"], rows, head=(now,))
+    if written:
+        unit.tally.ended(State.COMPLETED.value, now, written)
+    return written == len(rows)
+
+
+@dataclass(slots=True)
+class _Changes:
+    """What a batch comes to, gathered before it is written."""
+
+    finish: list[Row] = field(default_factory=list)
+    go_on: list[Row] = field(default_factory=list)
+    attempts: list[Row] = field(default_factory=list)
+    events: list[Row] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    locks: set[str] = field(default_factory=set)
+
+
+def _save_carefully(unit: Unit, settlements: Sequence[Settlement], now: int) -> Sequence[Refusal]:
+    """Save settlements of different tasks one by one, as far as decisions go."""
+    found = _find(unit.db, [s.task_id for s in settlements])
+    changes = _Changes()
+    for settlement in settlements:
+        row = found.get(settlement.task_id)
+        if row is not None and _holds_lease(row, settlement):
+            _settle(unit, row, settlement, now, changes)
+        elif row is None or not _was_saved(unit.db, row, settlement):
+            changes.refusals.append(_refusal(row, settlement))
+            if row is not None:
+                changes.events.append(
+                    (row["seq"], now, "late_result_refused", settlement.attempt,
+                     settlement.worker_id, None)
+                )  # fmt: skip
+    _write(unit, changes, now)
+    return changes.refusals
+
+
+def _settle(
+    unit: Unit, row: sqlite3.Row, settlement: Settlement, now: int, changes: _Changes
+) -> None:
+    if row["cancel_requested"]:
+        settlement = cancelled_instead(settlement)
+    if row["lock_key"] is not None:
+        changes.locks.add(row["lock_key"])
+    charged = int(settlement.charged > row["charged"])
+    error = error_text(settlement.error)
+    cause = settlement.cause.value if settlement.cause else None
+    reason = settlement.reason.value if settlement.reason else None
+    totals = (settlement.charged, settlement.crash_count, settlement.result, error, reason, cause)
+    if settlement.state in TERMINAL:
+        unit.tally.ended(settlement.state.value, now)
+        changes.finish.append(
+            (row["seq"], settlement.state.value, settlement.ended.value, charged, *totals)
+        )
+        return
+    changes.attempts.append(
+        (row["seq"], row["attempt"], row["cause"], row["worker_id"], row["started_at"], now,
+         settlement.ended.value, charged, error)
+    )  # fmt: skip
+    run_at = now + span_us(settlement.delay)
+    place, state = _next_place(settlement.state, row["lock_key"], is_due=run_at <= now)
+    unit.tally.move(row["lane"], RUNNING, place)
+    unit.tally.retrying(state == State.RETRYING.value)
+    changes.go_on.append((row["seq"], place, state, run_at, *totals))
+
+
+def _next_place(state: State, lock: str | None, *, is_due: bool) -> tuple[int, str]:
+    """Where a task goes that will be started again, and how that shows."""
+    if not is_due:
+        return WAITING, state.value
+    return (READY, State.QUEUED.value) if lock is None else (BLOCKED, State.BLOCKED.value)
+
+
+def _write(unit: Unit, changes: _Changes, now: int) -> None:
+    run_many(unit.db, SETTLEMENTS["finish"], changes.finish, head=(now,))
+    run_many(unit.db, SETTLEMENTS["go_on"], changes.go_on)
+    run_many(unit.db, HISTORY["keep_attempts"], changes.attempts)
+    run_many(unit.db, HISTORY["note"], changes.events)
+    unit.tally.refused(len(changes.refusals))
+    rearrange(unit, changes.locks)
+
+
+def report(unit: Unit, reports: Sequence[Report]) -> Sequence[Refusal]:
+    now = unit.now
+    found = _find(unit.db, [r.task_id for r in reports])
+    refusals: list[Refusal] = []
+    lines: list[Row] = []
+    for told in reports:
+        row = found.get(told.task_id)
+        if row is None or not _holds_lease(row, told):
+            refusals.append(_refusal(row, told))
+            continue
+        _write_report(unit.db, row["seq"], told)
+        lines += [
+            (row["seq"], now, "log", told.attempt, told.worker_id, safe_text(line))
+            for line in told.logs
+        ]
+    run_many(unit.db, HISTORY["note"], lines)
+    unit.tally.refused(len(refusals))
+    return refusals
+
+
+def _write_report(db: sqlite3.Connection, seq: int, told: Report) -> None:
+    if told.progress is None and told.cost is None:
+        return
+    cost = told.cost
+    values = {
+        "seq": seq,
+        "progress": progress_text(told.progress),
+        "units": cost.units if cost else 0,
+        "tokens_in": cost.tokens_in if cost else 0,
+        "tokens_out": cost.tokens_out if cost else 0,
+    }
+    db.execute(SETTLEMENTS["report"], values)
+
+
+def _find(db: sqlite3.Connection, ids: Sequence[TaskId]) -> dict[TaskId, sqlite3.Row]:
+    cursor = db.cursor()
+    cursor.row_factory = sqlite3.Row
+    return {row["id"]: row for row in cursor.execute(SETTLEMENTS["find"], (as_json(ids),))}
+
+
+def _holds_lease(row: sqlite3.Row, by: Settlement | Report) -> bool:
+    fence = (by.attempt, by.worker_id)
+    return row["place"] == RUNNING and (row["attempt"], row["worker_id"]) == fence
+
+
+def _was_saved(db: sqlite3.Connection, row: sqlite3.Row, settlement: Settlement) -> bool:
+    """Whether this very settlement is in the history: in the row, or among the attempts kept."""
+    ended = settlement.ended.value
+    if row["place"] == DONE and row["ended"] is not None and row["attempt"] == settlement.attempt:
+        return bool((row["worker_id"], row["ended"]) == (settlement.worker_id, ended))
+    wanted = {
+        "seq": row["seq"],
+        "attempt": settlement.attempt,
+        "worker": settlement.worker_id,
+        "ended": ended,
+    }
+    return db.execute(HISTORY["was_saved"], wanted).fetchone() is not None
+
+
+def _refusal(row: sqlite3.Row | None, late: Settlement | Report) -> Refusal:
+    holder = row["worker_id"] if row is not None and row["place"] == RUNNING else None
+    return Refusal(late.task_id, late.attempt, late.worker_id, holder)

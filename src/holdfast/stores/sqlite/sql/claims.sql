@@ -1,0 +1,98 @@
+-- name: look
+-- All that a claim must know before it writes, in one row: is the worker alive, do the lanes and
+-- pauses we remember still hold, is anything due or expired, has any lane something ready, and when
+-- is something due next.
+SELECT
+    (SELECT status FROM worker WHERE id = :worker),
+    (SELECT max(id) FROM lane),
+    (SELECT json_group_array(queue) FROM paused_queue),
+    EXISTS (SELECT 1 FROM task WHERE expiry <= :now),
+    EXISTS (SELECT 1 FROM lane CROSS JOIN task ON task.lane = lane.id WHERE task.due_at <= :now),
+    EXISTS (
+        SELECT 1 FROM json_each(:lanes) AS mine
+        CROSS JOIN task ON task.lane = mine.value AND task.place = 1
+    ),
+    (
+        SELECT min(due) FROM (
+            SELECT (
+                SELECT min(due_at) FROM task WHERE lane = mine.value AND due_at IS NOT NULL
+            ) AS due
+            FROM json_each(:lanes) AS mine
+        )
+    );
+
+-- name: first_in_line
+-- The first of all lanes by (rank, id): a merge of their heads. A recursive query with ORDER BY keeps
+-- its rows in a queue and takes the smallest first; each one taken puts its successor in the lane
+-- into the queue. So the cost is one probe per lane and one per task taken, whatever the backlog.
+-- The successor is looked for in two steps because a comparison of pairs would only use the index
+-- for the rank, and thousands may have the same.
+-- One row comes back, not one per task: see `haste`. Payloads are strung together, to be cut by
+-- their lengths: JSON could not hold them byte by byte.
+WITH RECURSIVE line (seq, lane, rank, id) AS (
+    SELECT task.seq, task.lane, task.rank, task.id
+    FROM json_each(:lanes) AS mine
+    CROSS JOIN task ON task.seq = (
+        SELECT seq FROM task WHERE place = 1 AND lane = mine.value ORDER BY rank, id LIMIT 1
+    )
+    UNION ALL
+    SELECT task.seq, task.lane, task.rank, task.id
+    FROM line
+    CROSS JOIN task ON task.seq = coalesce(
+        (
+            SELECT seq FROM task
+            WHERE place = 1 AND lane = line.lane AND rank = line.rank AND id > line.id
+            ORDER BY id LIMIT 1
+        ),
+        (
+            SELECT seq FROM task
+            WHERE place = 1 AND lane = line.lane AND rank > line.rank
+            ORDER BY rank, id LIMIT 1
+        )
+    )
+    ORDER BY 3, 4
+    LIMIT :limit
+)
+SELECT
+    json_group_array(json_array(
+        seq, rank, id, lane, length(payload), attempt, name, charged, max_retries, crash_count,
+        timeout, retry, lock_key, cause, trace, owner, expiry
+    )),
+    CAST(group_concat(payload, '') AS BLOB)
+FROM (SELECT task.* FROM line CROSS JOIN task ON task.seq = line.seq);
+
+-- name: start
+UPDATE task
+SET place = 3, state = 'running', attempt = attempt + 1, worker_id = :worker, started_at = :now
+WHERE seq IN (SELECT value FROM json_each(:seqs));
+
+-- name: no_longer_expiring
+UPDATE task SET expiry = NULL WHERE seq IN (SELECT value FROM json_each(?));
+
+-- name: give_fences
+UPDATE task SET fence = given.column2
+FROM (VALUES /* rows */) AS given
+WHERE task.seq = given.column1;
+
+-- name: due
+SELECT json_group_array(json_array(seq, lane, place, state, lock_key))
+FROM (
+    SELECT task.seq, task.lane, task.place, task.state, task.lock_key
+    FROM lane CROSS JOIN task ON task.lane = lane.id
+    WHERE task.due_at <= :now
+    LIMIT :limit
+);
+
+-- name: line_up
+-- Due tasks without a lock are ready; the others stand in line for theirs.
+UPDATE task
+SET place = iif(lock_key IS NULL, 1, 2), state = iif(lock_key IS NULL, 'queued', 'blocked'),
+    waits_for = lock_key, due_at = NULL
+WHERE seq IN (SELECT value FROM json_each(?));
+
+-- name: expired
+SELECT json_group_array(json_array(seq, lane, place, state, lock_key))
+FROM (
+    SELECT seq, lane, place, state, lock_key
+    FROM task WHERE expiry <= :now ORDER BY expiry LIMIT :limit
+);

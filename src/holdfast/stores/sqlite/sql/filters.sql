@@ -1,0 +1,80 @@
+-- Parts of a query that `filters.py` puts together. All of them are fixed text; values are bound.
+
+-- name: from_all
+FROM task
+
+-- name: from_unfinished
+-- When few tasks are unfinished, they are found by their places and not among all.
+FROM (
+    SELECT seq FROM task WHERE place = 1
+    UNION ALL SELECT seq FROM task WHERE place = 3
+    UNION ALL SELECT seq FROM task WHERE due_at IS NOT NULL
+    UNION ALL SELECT seq FROM task WHERE waits_for IS NOT NULL
+) AS unfinished CROSS JOIN task ON task.seq = unfinished.seq
+
+-- name: unfinished_count
+-- Running tasks are not counted here: they are few.
+SELECT coalesce(sum(n), 0) FROM tally WHERE kind IN ('ready', 'waiting', 'blocked');
+
+-- name: newest_first
+ORDER BY task.id DESC LIMIT :limit
+
+-- name: oldest_first
+ORDER BY task.id
+
+-- name: count_of
+SELECT count(*) FROM (SELECT 1
+
+-- name: up_to_limit
+LIMIT :limit)
+
+-- name: after
+task.id < :after
+
+-- name: ids
+task.id IN (SELECT value FROM json_each(:ids))
+
+-- name: states
++task.state IN (SELECT value FROM json_each(:states))
+
+-- name: dead_end
+task.dead_end = :dead_end
+
+-- name: name
++task.name = :name
+
+-- name: queue
++task.lane IN (SELECT id FROM lane WHERE queue = :queue)
+
+-- name: priority
++task.lane IN (SELECT id FROM lane WHERE priority = :priority)
+
+-- name: tag
+EXISTS (SELECT 1 FROM json_each(task.tags) WHERE value = :tag)
+
+-- name: owner
+task.owner = :owner
+
+-- name: worker_id
+task.worker_id = :worker_id
+
+-- name: lock
+task.lock_key = :lock
+
+-- name: unique_key
+task.unique_key = :unique_key
+
+-- name: parent_id
+task.parent_id = :parent_id
+
+-- name: error_type
+task.error ->> 0 = :error_type
+
+-- name: created_after
+task.created_at >= :created_after
+
+-- name: created_before
+task.created_at < :created_before
+
+-- name: columns
+SELECT task.*

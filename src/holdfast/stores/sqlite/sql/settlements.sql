@@ -1,0 +1,61 @@
+-- name: complete
+-- The common end: a task without keys that succeeded. `+` keeps the planner from starting at the
+-- running tasks: it must go from the given rows to their tasks.
+UPDATE task
+SET place = 4, state = 'completed', ended = 'completed', finished_at = ?1,
+    charged = given.column4, crash_count = given.column5, result = given.column6,
+    error = NULL, reason = NULL
+FROM (VALUES /* rows */) AS given
+WHERE task.id = given.column1
+    AND task.attempt = given.column2
+    AND +task.worker_id = given.column3
+    AND +task.place = 3
+    AND task.holds IS NULL
+    AND task.live_key IS NULL;
+
+-- name: find
+SELECT
+    seq, id, lane, place, attempt, worker_id, cause, started_at, ended, charged, lock_key,
+    cancel_requested
+FROM task WHERE id IN (SELECT value FROM json_each(?));
+
+-- name: finish
+UPDATE task
+SET place = 4, finished_at = ?1, holds = NULL, live_key = NULL,
+    state = given.column2, ended = given.column3, ended_charged = given.column4,
+    charged = given.column5, crash_count = given.column6, result = given.column7,
+    error = given.column8, reason = given.column9, cause = coalesce(given.column10, cause),
+    dead_end = nullif(given.column2, 'completed')
+FROM (VALUES /* rows */) AS given
+WHERE task.seq = given.column1;
+
+-- name: go_on
+UPDATE task
+SET holds = NULL, expiry = expires_at,
+    place = given.column2, state = given.column3, run_at = given.column4,
+    due_at = iif(given.column2 = 0, given.column4, NULL),
+    waits_for = iif(given.column2 = 2, lock_key, NULL),
+    charged = given.column5, crash_count = given.column6, result = given.column7,
+    error = given.column8, reason = given.column9, cause = coalesce(given.column10, cause)
+FROM (VALUES /* rows */) AS given
+WHERE task.seq = given.column1;
+
+-- name: report
+UPDATE task
+SET progress = coalesce(:progress, progress), cost_units = cost_units + :units,
+    tokens_in = tokens_in + :tokens_in, tokens_out = tokens_out + :tokens_out
+WHERE seq = :seq;
+
+-- name: cancel_idle
+UPDATE task
+SET place = 4, state = 'cancelled', dead_end = 'cancelled', reason = :reason, finished_at = :now,
+    due_at = NULL, expiry = NULL, holds = NULL, waits_for = NULL, live_key = NULL
+WHERE seq IN (SELECT value FROM json_each(:seqs));
+
+-- name: request_cancel
+UPDATE task SET cancel_requested = 1 WHERE seq IN (SELECT value FROM json_each(?));
+
+-- name: cancel_requests
+SELECT id FROM task
+WHERE cancel_requested IS NOT NULL AND +place = 3 AND +worker_id = ?
+ORDER BY id;

@@ -1,0 +1,29 @@
+-- name: add_to_tally
+INSERT INTO tally (kind, key, n)
+SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?) WHERE true
+ON CONFLICT DO UPDATE SET n = n + excluded.n;
+
+-- name: next_fences
+INSERT INTO tally (kind, key, n) VALUES ('fence', 0, ?)
+ON CONFLICT DO UPDATE SET n = n + excluded.n
+RETURNING n;
+
+-- name: counts
+-- Everything but the minutes gone by.
+SELECT kind, key, n FROM tally WHERE kind NOT GLOB 'ended:*' OR key > :since;
+
+-- name: running_by_lane
+SELECT lane, count(*) FROM task WHERE place = 3 GROUP BY lane;
+
+-- name: oldest_ready
+-- When the task that waits longest became eligible, by lane. A lane's order is by age, but for
+-- retries, which keep their place and begin to wait anew: so the first hundred are looked at.
+SELECT head.value, (
+    SELECT min(run_at) FROM (
+        SELECT run_at FROM task WHERE place = 1 AND lane = head.value ORDER BY rank, id LIMIT 100
+    )
+)
+FROM json_each(:lanes) AS head;
+
+-- name: forget_minutes
+DELETE FROM tally WHERE kind GLOB 'ended:*' AND key < ?;

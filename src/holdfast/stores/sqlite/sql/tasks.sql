@@ -1,0 +1,55 @@
+-- name: last_seq
+SELECT max(seq) FROM task;
+
+-- name: add_tasks
+-- The columns that follow from `place` are derived here. An id that exists already is left alone.
+INSERT INTO task (
+    created_at, id, lane, place, rank, name, payload, run_at, max_retries, timeout, retry,
+    expires_at, unique_key, idempotency_key, lock_key, tags, owner, trace, parent_id,
+    state, due_at, expiry, waits_for, live_key
+)
+SELECT
+    ?1, *,
+    iif(column3 = 2, 'blocked', 'queued'),
+    iif(column3 = 0, column7, NULL),
+    column11,
+    iif(column3 = 2, column14, NULL),
+    column12
+FROM (VALUES /* rows */)
+WHERE column1 IS NOT NULL
+ON CONFLICT (id) DO NOTHING;
+
+-- name: states
+SELECT id, state FROM task WHERE id IN (SELECT value FROM json_each(?));
+
+-- name: ids_up_to
+SELECT id FROM task WHERE id IN (SELECT value FROM json_each(:ids)) AND seq <= :last;
+
+-- name: unique_keys_taken
+SELECT task.name, task.live_key, task.id
+FROM json_each(?) AS wanted
+CROSS JOIN task ON task.name = wanted.value ->> 0 AND task.live_key = wanted.value ->> 1
+WHERE task.live_key IS NOT NULL;
+
+-- name: idempotency_keys_seen
+SELECT key, task_id, fingerprint
+FROM idempotency
+WHERE key IN (SELECT value FROM json_each(:keys)) AND expires_at > :now;
+
+-- name: remember_idempotency_keys
+INSERT OR REPLACE INTO idempotency (key, task_id, fingerprint, expires_at)
+SELECT * FROM (VALUES /* rows */) WHERE column1 IS NOT NULL;
+
+-- name: get
+SELECT * FROM task WHERE id = ?;
+
+-- name: by_seqs
+SELECT * FROM task WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY id;
+
+-- name: standing_in_line
+SELECT count(*) FROM (
+    SELECT 1
+    FROM lane CROSS JOIN task ON task.place = 1 AND task.lane = lane.id
+    WHERE lane.queue = :queue AND (task.rank, task.id) < (:rank, :id)
+    LIMIT :cap
+);

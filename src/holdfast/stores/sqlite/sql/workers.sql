@@ -1,0 +1,36 @@
+-- name: register
+INSERT INTO worker (
+    id, host, pid, version, queues, capabilities, capacity, load, status, beats, started_at, beat_at
+)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO NOTHING;
+
+-- name: beat
+UPDATE worker
+SET beats = beats + 1, beat_at = :now, load = coalesce(:load, load), status = coalesce(:status, status)
+WHERE id = :id AND status IN ('active', 'draining');
+
+-- name: workers
+SELECT * FROM worker ORDER BY seq DESC;
+
+-- name: bury
+UPDATE worker SET status = 'dead'
+WHERE id = :id AND status IN ('active', 'draining') AND beats = coalesce(:beats, beats);
+
+-- name: retire
+UPDATE worker SET status = 'stopped' WHERE id = ? AND status IN ('active', 'draining');
+
+-- name: orphans
+-- From the few distinct workers that run something to their tasks.
+SELECT task.*
+FROM (SELECT DISTINCT worker_id FROM task WHERE place = 3) AS holder
+CROSS JOIN task ON task.place = 3 AND task.worker_id = holder.worker_id
+WHERE NOT EXISTS (
+    SELECT 1 FROM worker
+    WHERE worker.id = holder.worker_id AND worker.status IN ('active', 'draining')
+)
+ORDER BY task.id
+LIMIT ?;
+
+-- name: forget
+DELETE FROM worker WHERE status IN ('stopped', 'dead') AND beat_at < ?;
