@@ -6,14 +6,18 @@ import asyncio
 import inspect
 import time
 from collections.abc import Awaitable, Callable
-from typing import TypeVar
+from typing import Any, TypeVar, overload
 
 T = TypeVar("T")
 
 
+@overload
 async def eventually(
-    probe: Callable[[], T | Awaitable[T]], *, within: float = 10.0, every: float = 0.01
-) -> T:
+    probe: Callable[[], Awaitable[T]], *, within: float = 10.0, every: float = 0.01
+) -> T: ...
+@overload
+async def eventually(probe: Callable[[], T], *, within: float = 10.0, every: float = 0.01) -> T: ...
+async def eventually(probe: Callable[[], Any], *, within: float = 10.0, every: float = 0.01) -> Any:
     """Call `probe` until it answers something true, and return that answer.
 
     A probe that raises `AssertionError` is asked again too, so it may hold several assertions
@@ -23,7 +27,7 @@ async def eventually(
     deadline = time.monotonic() + within
     while True:
         failure: AssertionError | None = None
-        answer: T | None = None
+        answer: Any = None
         try:
             found = probe()
             answer = await found if inspect.isawaitable(found) else found

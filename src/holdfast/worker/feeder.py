@@ -132,17 +132,17 @@ class Feeder:
                     await self._rest(listener, claimed)
 
     def _wanted(self) -> int:
+        if self._floor.is_full():
+            return 0
         shelf = self.shelf
-        ahead = 0 if self._floor.is_full() else self._pace.ahead(self._floor.ages())
+        ahead = self._pace.ahead(self._floor.ages())
         shelf.low = ahead // 2
-        held, idle = len(shelf), shelf.idle
-        if held > 2 * max(ahead, idle) + 1:
+        held, enough = len(shelf), max(ahead, shelf.idle)
+        if held > 2 * enough + 1:
             # Work was guessed to be short and is not: let others have what will not start soon.
-            self._release(held - max(ahead, idle))
+            self._release(held - enough)
             return 0
-        if self._floor.is_full() or (held > shelf.low and held >= idle):
-            return 0
-        return max(idle, ahead) - held
+        return 0 if shelf.low < held >= shelf.idle else enough - held
 
     async def _claim(self, wanted: int) -> Claimed | None:
         worker_id = self._lessee.id

@@ -98,6 +98,8 @@ class Worker:
     async def run(self) -> None:
         """Work until stopped. Waits out every outage of the store; a wrong schema is raised."""
         self._loop = asyncio.get_running_loop()
+        if self._stopping.is_set():
+            return
         engine = self._engine = Engine(
             self._store,
             self._dispatcher,

@@ -1,0 +1,55 @@
+"""A store whose answers a test can spoil: away, slow, or broken. The rest is the real one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, cast
+
+from holdfast.core.task import Settlement
+from holdfast.errors import StoreUnavailable
+from holdfast.ports.store import Store
+
+
+class Spoiled:
+    """Wraps a store. `away` lists the methods that raise `StoreUnavailable`; "*" means all."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.away: set[str] = set()
+        self.calls: Counter[str] = Counter()
+        self.refused: Counter[str] = Counter()
+        self.limits: list[int] = []
+        self.saved: list[Sequence[Settlement]] = []
+        self.gates: dict[str, asyncio.Event] = {}
+        self.bugs: dict[str, Exception] = {}
+
+    @classmethod
+    def around(cls, store: Store) -> tuple[Spoiled, Store]:
+        """The wrapper, and the same seen as a store."""
+        spoiled = cls(store)
+        return spoiled, cast("Store", spoiled)
+
+    def __getattr__(self, name: str) -> Any:
+        real = getattr(self._store, name)
+        if name in ("url", "abilities"):
+            return real
+
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            self.calls[name] += 1
+            if name == "claim":
+                self.limits.append(kwargs["limit"])
+            if name in self.gates:
+                await self.gates[name].wait()
+            if name in self.bugs:
+                raise self.bugs[name]
+            if name in self.away or "*" in self.away:
+                self.refused[name] += 1
+                raise StoreUnavailable(f"{name}: the disk is full")
+            answer = await real(*args, **kwargs)
+            if name == "save":
+                self.saved.append(args[0])
+            return answer
+
+        return call
