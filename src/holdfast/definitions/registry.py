@@ -48,6 +48,10 @@ class Registry(Mapping[str, AnyDefinition]):
         except KeyError:
             raise UnknownTask(name, suggestion=self.suggest(name)) from None
 
+    def __contains__(self, name: object) -> bool:
+        # Not left to Mapping: it expects a KeyError, and ours is an `UnknownTask`.
+        return name in self._definitions
+
     def get(self, name: str, default: Any = None) -> Any:
         return self._definitions.get(name, default)
 
