@@ -21,7 +21,7 @@ from holdfast.worker.liveness import Liveness, liveness
 
 logger = logging.getLogger("holdfast.heart")
 
-OPENER = "holdfast.app:open_store"
+OPENER = "holdfast.wiring:open_store"
 """Who turns a URL into a store. By name: a worker does not know which stores there are."""
 
 RETRY = 0.5

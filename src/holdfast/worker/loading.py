@@ -33,6 +33,10 @@ class LoadedApp(Protocol):
     @property
     def settings(self) -> Settings: ...
 
+    async def open_async(self) -> Any: ...
+
+    async def close_async(self) -> None: ...
+
     def worker(self, **options: Any) -> Worker: ...
 
 
@@ -47,7 +51,7 @@ def load_app(spec: str) -> LoadedApp:
         if not hasattr(target, part):
             raise _no_attribute(spec, place, name, module)
         target = getattr(target, part)
-    if not (hasattr(target, "registry") and hasattr(target, "worker")):
+    if not _is_app(target):
         raise _error(
             f"{spec!r}: expected a Holdfast app, got {type(target).__name__} {name!r}."
             + _did_you_mean_app(place, module)
@@ -130,12 +134,12 @@ def _no_attribute(spec: str, place: str, name: str, module: ModuleType) -> Confi
 
 
 def _did_you_mean_app(place: str, module: ModuleType) -> str:
-    apps = [
-        name
-        for name, value in vars(module).items()
-        if hasattr(value, "registry") and hasattr(value, "worker") and not isinstance(value, type)
-    ]
+    apps = [name for name, value in vars(module).items() if _is_app(value)]
     return f" Did you mean '{place}:{apps[0]}'?" if apps else ""
+
+
+def _is_app(value: object) -> bool:
+    return not isinstance(value, type) and hasattr(value, "registry") and hasattr(value, "worker")
 
 
 def _broken(spec: str, place: str, error: Exception) -> ConfigError:

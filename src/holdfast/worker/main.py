@@ -1,40 +1,113 @@
 """`python -m holdfast.worker.main <options> <fd> <parent>`: one worker process of a supervisor.
 
 Builds the app and runs its worker. SIGTERM and SIGINT begin the drain, and a second one hurries it;
-the supervisor asks for the same over the line, where the levels of both are compared, not added.
+the supervisor asks for the same over the line. The two are compared by level, not added up: a
+service manager signals every process of a service, and that is one request, not two.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import sys
 import traceback
-from types import TracebackType
+from contextlib import suppress
+from typing import NoReturn
 
-from holdfast.errors import HoldfastError, SchemaMismatch
-from holdfast.worker.line import DRAIN, NOW, REFUSED_CODE, SupervisorLine
+from holdfast.errors import ConfigError, HoldfastError, StoreUnavailable
+from holdfast.worker.line import NOW, REFUSED_CODE, SupervisorLine
 from holdfast.worker.liveness import die_with_parent
-from holdfast.worker.loading import load_app
+from holdfast.worker.loading import LoadedApp, load_app
 from holdfast.worker.options import WorkerOptions
+from holdfast.worker.outage import Outage
 from holdfast.worker.worker import Worker
 
 
 class Stopper:
     """Turns requests to stop, by level, into the worker's two stops."""
 
-    def __init__(self, worker: Worker) -> None:
-        self._worker = worker
+    def __init__(self, task: asyncio.Task[None]) -> None:
+        self._task = task
+        self._worker: Worker | None = None
         self._level = 0
         self._signals = 0
 
+    def steer(self, worker: Worker) -> None:
+        """This is what is to be stopped. Before that, the waiting for the store is."""
+        self._worker = worker
+
     def to(self, level: int) -> None:
         """Be as urgent as this, at least."""
+        if self._worker is None:
+            self._task.cancel()
+            return
         while self._level < min(level, NOW):
             self._level += 1
             self._worker.stop()
 
     def signalled(self) -> None:
+        """A signal came; each is more urgent than the last."""
         self._signals += 1
         self.to(self._signals)
+
+
+def main(options: WorkerOptions, fd: int, parent: int) -> None:
+    """Be a worker process until told to stop."""
+    die_with_parent(parent)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        # Nothing runs yet: leave at once, in good order.
+        signal.signal(number, lambda *_: sys.exit(0))
+    line = SupervisorLine(fd)
+    try:
+        app = load_app(options.app)
+        with suppress(asyncio.CancelledError):
+            asyncio.run(_work(app, options, line))
+    except HoldfastError as error:
+        _refuse(line, error)
+
+
+async def _work(app: LoadedApp, options: WorkerOptions, line: SupervisorLine) -> None:
+    task = asyncio.current_task()
+    assert task is not None
+    stopper = Stopper(task)
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopper.signalled)
+    line.on_stop(loop, stopper.to)
+    overrides = options.overrides()
+    settings = app.settings.override(**overrides)
+    await _open(app)
+    line.ready(processes=settings.processes)
+    worker = app.worker(burst=options.burst, app_spec=options.app, **overrides)
+    stopper.steer(worker)
+    try:
+        await worker.run()
+    finally:
+        await app.close_async()
+
+
+async def _open(app: LoadedApp) -> None:
+    """Open the store, however long it is away."""
+    outage = Outage("open")
+    while True:
+        try:
+            await app.open_async()
+        except StoreUnavailable as error:
+            await asyncio.sleep(outage.delay(error))
+        else:
+            outage.over()
+            return
+
+
+def _refuse(line: SupervisorLine, error: HoldfastError) -> NoReturn:
+    """Say once and clearly why this cannot work."""
+    if isinstance(error, ConfigError) and error.__cause__ is not None:
+        # The user's own module failed: show them where.
+        traceback.print_exception(error.__cause__)
+    print(f"holdfast: {error}", file=sys.stderr, flush=True)
+    line.refuse(str(error))
+    sys.exit(REFUSED_CODE)
+
+
+if __name__ == "__main__":
+    main(WorkerOptions.from_json(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))

@@ -19,13 +19,12 @@ class WorkerOptions:
     concurrency: int | None = None
     processes: int | None = None
     capabilities: tuple[str, ...] | None = None
-    url: str | None = None
     burst: bool = False
     reload: bool = False
 
     def overrides(self) -> dict[str, Any]:
         """The settings that were given, by their names."""
-        names = ("queues", "concurrency", "capabilities", "url")
+        names = ("queues", "concurrency", "capabilities")
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
 

@@ -22,6 +22,7 @@ from holdfast.errors import AttemptTimeout
 
 OUT_OF_TIME = signal.SIGUSR1
 STOP = signal.SIGUSR2
+_OURS = (OUT_OF_TIME, STOP, signal.SIGTERM, signal.SIGINT)
 
 
 class Interruption:
@@ -33,14 +34,19 @@ class Interruption:
         self._shielded = False
         self._held_back: BaseException | None = None
         self._coroutine: tuple[asyncio.AbstractEventLoop, asyncio.Task[object]] | None = None
-        self._pid = os.getpid()
 
     def install(self) -> None:
         """Listen to the signals. Main thread only."""
         for number in (OUT_OF_TIME, STOP):
             signal.signal(number, self._on_signal)
         for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, self._ignore)
+            signal.signal(number, _ignore)
+        forks = _Forks()
+        os.register_at_fork(
+            before=forks.before,
+            after_in_parent=forks.in_parent,
+            after_in_child=forks.in_child,
+        )
 
     @contextmanager
     def inside(self) -> Iterator[None]:
@@ -77,7 +83,7 @@ class Interruption:
             raise error
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
-        if not self._inside or os.getpid() != self._pid:
+        if not self._inside:
             return
         self.came = True
         if self._coroutine is not None:
@@ -92,9 +98,28 @@ class Interruption:
         else:
             raise error
 
-    def _ignore(self, number: int, _frame: FrameType | None) -> None:
-        # Not SIG_IGN, which programs started by the handler would inherit and then not end at
-        # SIGTERM. Its forks inherit this function and must end (`multiprocessing` relies on it).
-        if os.getpid() != self._pid:
+
+def _ignore(_number: int, _frame: FrameType | None) -> None:
+    """Not SIG_IGN, which programs started by the handler would inherit, to end at no SIGTERM."""
+
+
+class _Forks:
+    """Gives the forks of a handler their default signals back: `multiprocessing` ends its
+    processes by SIGTERM.
+
+    The signals are held up meanwhile. Python forgets those that arrive while a fork is being born.
+    """
+
+    def __init__(self) -> None:
+        self._local = threading.local()
+
+    def before(self) -> None:
+        self._local.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _OURS)
+
+    def in_parent(self) -> None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._local.mask)
+
+    def in_child(self) -> None:
+        for number in _OURS:
             signal.signal(number, signal.SIG_DFL)
-            os.kill(os.getpid(), number)
+        signal.pthread_sigmask(signal.SIG_SETMASK, self._local.mask)

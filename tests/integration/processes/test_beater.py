@@ -1,0 +1,127 @@
+"""What a beater makes of a store that is away, and of a worker that was given up."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+
+import pytest
+
+from holdfast.core.task import WorkerId
+from holdfast.errors import StoreUnavailable
+from holdfast.testing.eventually import eventually
+from holdfast.worker import beater as module
+from holdfast.worker.beater import Beater, Stores
+from holdfast.worker.line import Lease
+
+
+class FakeStore:
+    """Counts beats; away or deaf on demand."""
+
+    def __init__(self) -> None:
+        self.beats: list[str] = []
+        self.buried: list[str] = []
+        self.away = False
+        self.gives_up = False
+
+    async def open(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def beat(self, worker_id: WorkerId) -> bool:
+        if self.away:
+            raise StoreUnavailable("the disk is full")
+        self.beats.append(worker_id)
+        return not self.gives_up
+
+    async def bury(self, worker_id: WorkerId, *, beats: int | None) -> bool:
+        if self.away:
+            raise StoreUnavailable("the disk is full")
+        self.buried.append(worker_id)
+        return True
+
+
+@pytest.fixture
+def store(monkeypatch: pytest.MonkeyPatch) -> FakeStore:
+    store = FakeStore()
+    monkeypatch.setattr(module, "open_store", lambda url: store)
+    monkeypatch.setattr(module, "RETRY", 0.01)
+    return store
+
+
+def lease(worker_id: str = "w1") -> Lease:
+    return Lease(url="fake://", worker_id=WorkerId(worker_id), heartbeat=10.0)
+
+
+async def test_a_beat_is_due_again_after_a_heartbeat(store: FakeStore) -> None:
+    beater = Beater(Stores(), os.getpid())
+    beater.set_lease(lease())
+
+    assert await beater.tick() == 10.0
+    assert store.beats == ["w1"]
+
+
+async def test_a_store_that_is_away_is_asked_again_soon_and_said_once(
+    store: FakeStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    beater = Beater(Stores(), os.getpid())
+    beater.set_lease(lease())
+    store.away = True
+
+    with caplog.at_level(logging.WARNING, "holdfast"):
+        pauses = [await beater.tick() for _ in range(5)]
+    store.away = False
+
+    assert pauses == [0.01] * 5
+    assert [record.getMessage() for record in caplog.records] == [
+        "heart.store_unavailable: the disk is full"
+    ]
+    assert await beater.tick() == 10.0
+
+
+async def test_a_worker_that_was_given_up_is_left_until_it_has_a_new_id(store: FakeStore) -> None:
+    beater = Beater(Stores(), os.getpid())
+    beater.set_lease(lease())
+    beating = asyncio.ensure_future(beater.run())
+    store.gives_up = True
+    await eventually(lambda: store.beats == ["w1"])
+
+    store.gives_up = False
+    beater.set_lease(lease("w2"))
+    await eventually(lambda: store.beats == ["w1", "w2"])
+    beating.cancel()
+
+
+async def test_a_process_that_is_gone_gets_no_beats(store: FakeStore) -> None:
+    child = await asyncio.create_subprocess_exec("true")
+    await child.wait()
+    beater = Beater(Stores(), child.pid)
+    beater.set_lease(lease())
+
+    await beater.tick()
+
+    assert store.beats == []
+
+
+async def test_a_burial_is_repeated_until_the_store_is_back(store: FakeStore) -> None:
+    beater = Beater(Stores(), os.getpid())
+    beater.set_lease(lease())
+    store.away = True
+    burying = asyncio.ensure_future(beater.bury())
+    await asyncio.sleep(0.03)
+
+    store.away = False
+    await burying
+
+    assert store.buried == ["w1"]
+
+
+async def test_a_worker_that_left_in_good_order_is_not_buried(store: FakeStore) -> None:
+    beater = Beater(Stores(), os.getpid())
+    beater.set_lease(lease())
+    beater.set_lease(None)
+
+    await beater.bury()
+
+    assert store.buried == []
