@@ -124,7 +124,8 @@ class Places:
             self._block(task)
 
     def _make_ready(self, task: Task) -> None:
-        self.tasks[task.id] = replace(task, state=State.QUEUED)
+        if task.state is not State.QUEUED:
+            self.tasks[task.id] = replace(task, state=State.QUEUED)
         self.ready.add(task.rank, task.id)
         if task.lock is not None:
             self.holders[task.lock] = task.id

@@ -1,7 +1,8 @@
 """Keeps tasks in this process's memory (`memory://`): for tests, gone when the process ends.
 
 The shortest correct reading of `ports/store.py`, and the place to start from when writing a store.
-One lock makes each call atomic; what is where is the business of `places.py`.
+One lock makes each call atomic; what is where is the business of `places.py`. No call ever
+suspends: a coroutine that does nothing but poll this store must let its event loop breathe.
 """
 
 from __future__ import annotations

@@ -1,0 +1,135 @@
+"""The conformance suites: every promise of `ports/store.py`, tried on a store of yours.
+
+    class TestMyStore(StoreConformance):
+        @pytest.fixture
+        async def store(self, clock: FakeClock) -> AsyncIterator[Store]:
+            async with MyStore(clock=clock) as store:
+                yield store
+
+One file per promise; a store under construction may start with one suite and add the rest. Needs
+pytest and pytest-asyncio in auto mode.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.register_assert_rewrite(
+    *(
+        f"{__name__}.{module}"
+        for module in (
+            "base",
+            "cancelling",
+            "capabilities",
+            "claiming",
+            "delaying",
+            "edges",
+            "expiring",
+            "idempotency",
+            "listing",
+            "locking",
+            "numbers",
+            "opening",
+            "ordering",
+            "pausing",
+            "pruning",
+            "recounting",
+            "reporting",
+            "requeueing",
+            "rescuing",
+            "settling",
+            "standing",
+            "submitting",
+            "unique",
+        )
+    )
+)
+
+from holdfast.testing.suites.base import StoreSuite  # noqa: E402 - after the line above
+from holdfast.testing.suites.cancelling import CancelSuite  # noqa: E402
+from holdfast.testing.suites.capabilities import CapabilitySuite  # noqa: E402
+from holdfast.testing.suites.claiming import ClaimSuite  # noqa: E402
+from holdfast.testing.suites.delaying import DelaySuite  # noqa: E402
+from holdfast.testing.suites.edges import EdgeSuite  # noqa: E402
+from holdfast.testing.suites.expiring import ExpirySuite  # noqa: E402
+from holdfast.testing.suites.idempotency import IdempotencySuite  # noqa: E402
+from holdfast.testing.suites.listing import FilterSuite, PageSuite  # noqa: E402
+from holdfast.testing.suites.locking import LockSuite  # noqa: E402
+from holdfast.testing.suites.numbers import StatsSuite  # noqa: E402
+from holdfast.testing.suites.opening import OpenSuite  # noqa: E402
+from holdfast.testing.suites.ordering import OrderSuite, StarvationSuite  # noqa: E402
+from holdfast.testing.suites.pausing import PauseSuite  # noqa: E402
+from holdfast.testing.suites.pruning import PruneSuite  # noqa: E402
+from holdfast.testing.suites.recounting import HistorySuite  # noqa: E402
+from holdfast.testing.suites.reporting import ReportSuite  # noqa: E402
+from holdfast.testing.suites.requeueing import DiscardSuite, RequeueSuite  # noqa: E402
+from holdfast.testing.suites.rescuing import RescueSuite, WorkerSuite  # noqa: E402
+from holdfast.testing.suites.settling import FenceSuite, SettleSuite  # noqa: E402
+from holdfast.testing.suites.standing import StandingSuite  # noqa: E402
+from holdfast.testing.suites.submitting import SubmitSuite  # noqa: E402
+from holdfast.testing.suites.unique import UniqueKeySuite  # noqa: E402
+
+
+class StoreConformance(
+    OpenSuite,
+    SubmitSuite,
+    UniqueKeySuite,
+    IdempotencySuite,
+    ClaimSuite,
+    OrderSuite,
+    StarvationSuite,
+    DelaySuite,
+    ExpirySuite,
+    CapabilitySuite,
+    PauseSuite,
+    LockSuite,
+    SettleSuite,
+    FenceSuite,
+    ReportSuite,
+    HistorySuite,
+    CancelSuite,
+    RequeueSuite,
+    DiscardSuite,
+    PruneSuite,
+    WorkerSuite,
+    RescueSuite,
+    PageSuite,
+    FilterSuite,
+    StandingSuite,
+    StatsSuite,
+    EdgeSuite,
+):
+    """Everything a store promises."""
+
+
+__all__ = [
+    "CancelSuite",
+    "CapabilitySuite",
+    "ClaimSuite",
+    "DelaySuite",
+    "DiscardSuite",
+    "EdgeSuite",
+    "ExpirySuite",
+    "FenceSuite",
+    "FilterSuite",
+    "HistorySuite",
+    "IdempotencySuite",
+    "LockSuite",
+    "OpenSuite",
+    "OrderSuite",
+    "PageSuite",
+    "PauseSuite",
+    "PruneSuite",
+    "ReportSuite",
+    "RequeueSuite",
+    "RescueSuite",
+    "SettleSuite",
+    "StandingSuite",
+    "StarvationSuite",
+    "StatsSuite",
+    "StoreConformance",
+    "StoreSuite",
+    "SubmitSuite",
+    "UniqueKeySuite",
+    "WorkerSuite",
+]

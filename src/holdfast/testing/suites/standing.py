@@ -1,0 +1,164 @@
+"""Standing: the facts behind "why is it not running?", read at one instant."""
+
+from __future__ import annotations
+
+from holdfast.core.task import Priority, Standing, State, TaskId, WorkerId, WorkerStatus
+from holdfast.core.why import explain
+from holdfast.ports.store import Store
+from holdfast.testing.clock import FakeClock
+from holdfast.testing.factories import failure, new_tasks, success, worker_info
+from holdfast.testing.suites.base import (
+    StoreSuite,
+    add,
+    claim,
+    claim_one,
+    ended,
+    enlist,
+    get,
+    save,
+    started,
+    submit,
+)
+
+
+async def _standing(store: Store, task: TaskId) -> Standing:
+    found = await store.standing(task)
+    assert found is not None
+    return found
+
+
+async def _code(store: Store, task: TaskId) -> str:
+    """The first reason that `why` gives."""
+    return explain(await _standing(store, task)).reasons[0][0]
+
+
+class StandingSuite(StoreSuite):
+    """`standing` tells what `core.why` needs, and `why` then says the right thing."""
+
+    async def test_it_tells_the_task_and_the_time(self, store: Store, clock: FakeClock) -> None:
+        task = await submit(store)
+        clock.advance(3)
+
+        found = await _standing(store, task)
+
+        assert (found.task, found.now) == (await get(store, task), clock.now)
+        assert (found.queue_paused, found.lock_holder, found.workers) == (False, None, ())
+
+    async def test_it_tells_the_workers_newest_first_with_their_status(
+        self, store: Store, clock: FakeClock
+    ) -> None:
+        task = await submit(store)
+        dead = await enlist(store)
+        clock.advance(1)
+        alive = await enlist(store)
+        await store.bury(dead, beats=None)
+
+        found = await _standing(store, task)
+
+        assert [(w.id, w.status) for w in found.workers] == [
+            (alive, WorkerStatus.ACTIVE),
+            (dead, WorkerStatus.DEAD),
+        ]
+
+    async def test_ahead_counts_the_ready_tasks_of_the_queue_with_a_smaller_rank(
+        self, store: Store, worker: WorkerId
+    ) -> None:
+        await started(store, worker)
+        first = await submit(store)
+        await submit(store, queue="other")
+        await submit(store, delay=60.0)
+        await submit(store, priority=Priority.HIGH)
+        second = await submit(store)
+
+        assert (await _standing(store, first)).ahead == 1
+        assert (await _standing(store, second)).ahead == 2
+
+    async def test_ahead_counts_no_further_than_its_cap(self, store: Store) -> None:
+        first = await submit(store)
+        cap = (await _standing(store, first)).ahead_cap
+        await add(store, *new_tasks(cap + 20))
+        last = await submit(store)
+
+        found = await _standing(store, last)
+
+        assert found.ahead == cap
+        assert explain(found).ahead_is_capped
+
+    async def test_only_a_ready_task_stands_in_line(self, store: Store, worker: WorkerId) -> None:
+        running = await started(store, worker, lock="doc:1")
+        blocked = await submit(store, lock="doc:1")
+        retrying = await ended(store, worker, failure)
+        completed = await ended(store, worker, success)
+        waiting = await submit(store, delay=60.0)
+
+        tasks = (running.task_id, blocked, retrying, completed, waiting)
+        assert [(await _standing(store, t)).ahead for t in tasks] == [None] * 5
+
+    async def test_a_blocked_task_names_the_holder_of_its_lock(
+        self, store: Store, worker: WorkerId
+    ) -> None:
+        holder = await started(store, worker, lock="doc:1")
+        blocked = await submit(store, lock="doc:1")
+
+        assert (await _standing(store, blocked)).lock_holder == holder.task_id
+        assert (await _standing(store, holder.task_id)).lock_holder is None
+        assert await _code(store, blocked) == "locked"
+
+    async def test_a_task_blocked_by_a_ready_one_names_it(self, store: Store) -> None:
+        ready, blocked = await submit(store, lock="doc:1"), await submit(store, lock="doc:1")
+
+        assert (await _standing(store, blocked)).lock_holder == ready
+
+    async def test_a_paused_queue_is_told(self, store: Store, worker: WorkerId) -> None:
+        task = await submit(store, queue="mail")
+        await store.pause("mail")
+
+        assert (await _standing(store, task)).queue_paused is True
+        assert await _code(store, task) == "queue_paused"
+
+    async def test_a_future_run_at_is_the_reason(self, store: Store, worker: WorkerId) -> None:
+        assert await _code(store, await submit(store, delay=60.0)) == "future_run_at"
+
+    async def test_a_retry_wait_is_the_reason(self, store: Store, worker: WorkerId) -> None:
+        assert await _code(store, await ended(store, worker, failure)) == "retry_wait"
+
+    async def test_no_worker_is_the_reason(self, store: Store) -> None:
+        assert await _code(store, await submit(store)) == "no_worker"
+
+    async def test_a_missing_capability_is_the_reason(self, store: Store, worker: WorkerId) -> None:
+        task = await submit(store, requires=frozenset({"gpu"}))
+
+        assert await _code(store, task) == "missing_capability"
+
+    async def test_a_queue_nobody_serves_is_the_reason(self, store: Store) -> None:
+        await store.register(worker_info(queues=("film",)))
+
+        assert await _code(store, await submit(store, queue="mail")) == "no_worker_for_queue"
+
+    async def test_a_running_task_says_so(self, store: Store, worker: WorkerId) -> None:
+        found = await started(store, worker)
+
+        assert await _code(store, found.task_id) == "running"
+
+    async def test_used_up_attempts_are_the_reason(self, store: Store, worker: WorkerId) -> None:
+        task = await ended(store, worker, failure, max_retries=0)
+
+        assert await _code(store, task) == "attempts_used"
+
+    async def test_an_expired_task_says_so(
+        self, store: Store, clock: FakeClock, worker: WorkerId
+    ) -> None:
+        task = await submit(store, expires_in=1.0)
+        clock.advance(2)
+        await claim(store, worker)
+
+        assert await _code(store, task) == "expired"
+
+    async def test_the_next_in_line_is_about_to_start(self, store: Store, worker: WorkerId) -> None:
+        first, second = await submit(store), await submit(store)
+
+        assert await _code(store, first) == "about_to_start"
+        assert await _code(store, second) == "in_line"
+        await save(store, success(await claim_one(store, worker, limit=1)))
+        assert (await _standing(store, second)).ahead == 0
+        assert (await get(store, second)).state is State.QUEUED
