@@ -82,12 +82,11 @@ class History:
         drive(self.store.open())
         try:
             self._live()
-            pictures = self._pictures()
+            if not self.ledger.broken:
+                self._judge(self._pictures())
         finally:
             self.world.end()
             drive(self.store.close())
-        if not self.ledger.broken:
-            self._judge(pictures)
         return Verdict(self.seed, tuple(self.ledger.broken), self.ledger.seen, self.world.steps)
 
     def _live(self) -> None:
