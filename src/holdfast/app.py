@@ -25,8 +25,6 @@ from holdfast.errors import HoldfastError
 from holdfast.face import Face
 from holdfast.filters import TaskRef, read_id
 from holdfast.link import Link
-from holdfast.ports.dispatcher import Dispatcher
-from holdfast.ports.store import Store
 from holdfast.settings import Settings, SettingsKeywords
 from holdfast.wiring import open_dispatcher, open_store
 
@@ -182,11 +180,10 @@ class Holdfast(Face):
         if link is not None:
             await link.close()
 
-    def use(self, store: Store, dispatcher: Dispatcher) -> Link | None:
-        """Work on this store from now on; returns what was in use. For tests (`in_memory`)."""
+    def swap_link(self, link: Link | None) -> Link | None:
+        """Use another store from now on; returns the link that was in use. For tests."""
         with self._lock:
-            before = self._link
-            self._link = Link(store, dispatcher, self.registry, self.settings)
+            before, self._link = self._link, link
             return before
 
     def _linked(self) -> Link:

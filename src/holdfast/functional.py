@@ -62,11 +62,16 @@ class _DefaultHome:
         given: SettingsKeywords = {} if config is None else config.given
         app = Holdfast(**given)
         app.registry = self.registry
-        with self._lock:
-            before, self._app = self._app, app
+        before = self.swap_app(app)
         if before is not None:
             before.close()
         return app
+
+    def swap_app(self, app: Holdfast | None) -> Holdfast | None:
+        """Use another app from now on; returns the one that was in use. For tests."""
+        with self._lock:
+            before, self._app = self._app, app
+            return before
 
     @property
     def app(self) -> Holdfast:
@@ -91,12 +96,12 @@ class _DefaultHome:
         return BRIDGE.run(work)
 
 
-_home = _DefaultHome()
+HOME = _DefaultHome()
 
 
 def init(config: Config | None = None) -> Holdfast:
     """Say which store the default app uses, and return the app. Again: another one from now on."""
-    return _home.init(config)
+    return HOME.init(config)
 
 
 @overload
@@ -118,8 +123,8 @@ def task(**options: Unpack[TaskKeywords]) -> Decorator: ...
 def task(*function: Any, **options: Any) -> Any:
     """Make a function a task of the default app; as `Holdfast.task`."""
     if function:
-        return define(function[0], _home, _home.registry, options)
-    return lambda function: define(function, _home, _home.registry, options)
+        return define(function[0], HOME, HOME.registry, options)
+    return lambda function: define(function, HOME, HOME.registry, options)
 
 
 async def submit_task(
@@ -172,26 +177,26 @@ def submit_task_sync(
 
 async def get_task(task_id: TaskRef) -> Task:
     """The whole picture of a task; `TaskNotFound` if there is none."""
-    return await _home.app.get_async(task_id)
+    return await HOME.app.get_async(task_id)
 
 
 def get_task_sync(task_id: TaskRef) -> Task:
     """`get_task` for sync code."""
-    return _home.app.get(task_id)
+    return HOME.app.get(task_id)
 
 
 async def list_tasks(
     *, limit: int = 100, after: str | None = None, **words: Unpack[FilterKeywords]
 ) -> Page:
     """A page of tasks, newest first: `await list_tasks(state="dead_letter")`."""
-    return await _home.app.list_async(limit=limit, after=after, **words)
+    return await HOME.app.list_async(limit=limit, after=after, **words)
 
 
 def list_tasks_sync(
     *, limit: int = 100, after: str | None = None, **words: Unpack[FilterKeywords]
 ) -> Page:
     """`list_tasks` for sync code."""
-    return _home.app.list(limit=limit, after=after, **words)
+    return HOME.app.list(limit=limit, after=after, **words)
 
 
 def _prepared(

@@ -1,0 +1,233 @@
+"""Runs tasks right here, one after another, as a worker would: for tests of your own tasks.
+
+Everything goes the worker's way (arguments and results through the codec, outcomes through
+`core.lifecycle`, the store's order, locks and fences), only without threads, processes and waiting.
+Sync handlers run in the calling thread and cannot be timed out here; async ones can. Retries wait
+for the full delay, without jitter, so that a test can say when.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from contextvars import copy_context
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import orjson
+
+from holdfast.app import Holdfast
+from holdfast.bridge import BRIDGE
+from holdfast.core.lifecycle import (
+    UNFINISHED,
+    Failed,
+    Outcome,
+    Released,
+    Succeeded,
+    TimedOut,
+    settle,
+)
+from holdfast.core.task import (
+    Claim,
+    Json,
+    Report,
+    State,
+    TaskError,
+    TaskFilter,
+    TaskId,
+    WorkerId,
+    WorkerInfo,
+)
+from holdfast.definitions.context import Context, enter_context
+from holdfast.errors import HoldfastError
+from holdfast.ports.store import Store
+from holdfast.testing.clock import FakeClock
+from holdfast.worker.run import Run, StopReason
+from holdfast.worker.verdict import accept, judge, stopped, unknown
+
+Until = Literal["idle", "empty"]
+"""`idle`: nothing may start now. `empty`: nothing waits for a later time either."""
+
+WORKER = WorkerId("drain")
+MOST = 10_000
+"""Attempts after which a drain gives up: something submits itself without end."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """One attempt that a drain made: what became of the task, what it returned or raised."""
+
+    task_id: TaskId
+    name: str
+    attempt: int
+    state: State
+    result: Json = None
+    error: TaskError | None = None
+
+
+class Drains:
+    """The two verbs of everything that can be drained."""
+
+    _drain: Drain
+
+    def drain(self, until: Until = "idle", *, most: int = MOST, reraise: bool = False) -> list[Ran]:
+        """Run tasks in this thread until nothing may start now, and say what ran.
+
+        Args:
+            until: "idle" leaves retries and delayed tasks waiting; "empty" moves the clock forward
+                to them until nothing is left.
+            most: attempts after which it gives up.
+            reraise: raise what a handler raises, instead of only recording it.
+        """
+        return self._drain.run(until, most=most, reraise=reraise)
+
+    async def drain_async(
+        self, until: Until = "idle", *, most: int = MOST, reraise: bool = False
+    ) -> list[Ran]:
+        """`drain` for async tests."""
+        return await self._drain.run_async(until, most=most, reraise=reraise)
+
+
+class Drain:
+    """Drains an app whose store is in memory."""
+
+    def __init__(self, app: Holdfast, clock: FakeClock) -> None:
+        self._app = app
+        self._clock = clock
+        self._capabilities: frozenset[str] = frozenset()
+
+    def run(self, until: Until, *, most: int, reraise: bool) -> list[Ran]:
+        """Drain from sync code; handlers run in this thread, unless it has a running loop."""
+        work = self.run_async(until, most=most, reraise=reraise)
+        if _has_running_loop():
+            return BRIDGE.run(work)
+        with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
+            return runner.run(work)
+
+    async def run_async(self, until: Until, *, most: int, reraise: bool) -> list[Ran]:
+        """Run what is ready, most urgent first, and what that submits, until nothing is."""
+        store = (await self._app.verbs()).store
+        await self._register(store)
+        ran: list[Ran] = []
+        while (claim := await self._next(store, until)) is not None:
+            if len(ran) == most:
+                await self._save(store, claim, Released())
+                raise HoldfastError(
+                    f"drain made {most} attempts and there is more to do. Does a task submit "
+                    "itself again and again? Otherwise raise `most`."
+                )
+            ran.append(await self._ran(store, claim, reraise=reraise))
+        return ran
+
+    async def _register(self, store: Store) -> None:
+        if not any(worker.id == WORKER for worker in await store.workers()):
+            await store.register(
+                WorkerInfo(
+                    id=WORKER,
+                    host="test",
+                    pid=os.getpid(),
+                    version="test",
+                    queues=None,
+                    capabilities=frozenset(),
+                    capacity=1,
+                )
+            )
+
+    async def _next(self, store: Store, until: Until) -> Claim | None:
+        while True:
+            found = await store.claim(WORKER, queues=None, capabilities=self._capabilities, limit=1)
+            if found.claims:
+                return found.claims[0]
+            if await self._learned(store):
+                continue
+            if until == "idle" or found.next_due is None:
+                return None
+            self._clock.advance(max(found.next_due, 1e-6))
+
+    async def _learned(self, store: Store) -> bool:
+        """Take on every capability that a waiting task requires; whether there was a new one."""
+        page = await store.list(TaskFilter(states=UNFINISHED), limit=1000)
+        needed = frozenset[str]().union(*(task.requires for task in page.tasks))
+        is_new = not needed <= self._capabilities
+        self._capabilities |= needed
+        return is_new
+
+    async def _ran(self, store: Store, claim: Claim, *, reraise: bool) -> Ran:
+        reports: list[Report] = []
+        raised: list[Exception] = []
+        definition = self._app.registry.get(claim.name)
+        if definition is None:
+            outcome = unknown(claim.name, self._app.registry.suggest(claim.name))
+        else:
+            run = Run(claim, definition, None, reports.append)
+            outcome = await _attempt(run, raised.append)
+        await store.report(reports)
+        state = await self._save(store, claim, outcome)
+        if reraise and raised and isinstance(outcome, Failed):
+            raise raised[0]
+        return Ran(
+            task_id=claim.task_id,
+            name=claim.name,
+            attempt=claim.attempt,
+            state=state,
+            result=orjson.loads(outcome.result) if isinstance(outcome, Succeeded) else None,
+            error=outcome.error if isinstance(outcome, (Failed, TimedOut)) else None,
+        )
+
+    async def _save(self, store: Store, claim: Claim, outcome: Outcome) -> State:
+        settings = self._app.settings
+        definition = self._app.registry.get(claim.name)
+        default = settings.retry_policy
+        backoff = (
+            definition.backoff(claim, _no_jitter, default)
+            if definition
+            else lambda n: default.delay(n, 1.0)
+        )
+        settlement = settle(claim, outcome, backoff=backoff, crash_limit=settings.crash_limit)
+        await store.save([settlement])
+        task = await store.get(claim.task_id)
+        return settlement.state if task is None else task.state
+
+
+async def _attempt(run: Run, raised: Callable[[Exception], None]) -> Outcome:
+    """One attempt, from stored payload to outcome."""
+    definition = run.definition
+    limit = asyncio.timeout(definition.timeout_of(run.claim))
+    try:
+        args, kwargs = definition.load(run.claim.payload)
+        async with limit:
+            value = await _called(run, args, kwargs)
+    except Exception as error:  # noqa: BLE001 - whatever a handler raises is the task's outcome
+        if limit.expired():
+            run.stop(StopReason.TIMED_OUT)
+            return stopped(run, error)
+        raised(error)
+        return judge(definition, error)
+    return accept(definition, value)
+
+
+async def _called(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """Call the handler with a context of its own, so that nothing it sets is seen by the next."""
+    definition = run.definition
+    context = Context(run.claim, run)
+    variables = copy_context()
+    variables.run(enter_context, context)
+    if definition.wants_context:
+        args = (context, *args)
+    if definition.is_async:
+        body = definition.handler(*args, **kwargs)
+        return await asyncio.get_running_loop().create_task(body, context=variables)
+    return variables.run(definition.handler, *args, **kwargs)
+
+
+def _has_running_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _no_jitter() -> float:
+    return 1.0
