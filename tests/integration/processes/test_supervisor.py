@@ -1,12 +1,14 @@
-"""`holdfast worker` as real processes: it drains, restarts, buries, reloads, and leaves no orphans."""
+"""`holdfast worker` as real processes: drains, restarts, buries, reloads, leaves no orphans."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ class Service:
     """A supervisor with its worker processes."""
 
     def __init__(self, folder: Path, **options: Any) -> None:
-        given = {"app": f"{SHOP}:app", "processes": 1} | options
+        given = replace(WorkerOptions(app=f"{SHOP}:app", processes=1), **options)
         environment = os.environ | {
             "HOLDFAST_URL": f"sqlite:///{folder}/tasks.db",
             "HOLDFAST_LEASE": "2",
@@ -40,7 +42,7 @@ class Service:
                     sys.executable,
                     "-m",
                     "holdfast.worker.supervisor",
-                    WorkerOptions(**given).to_json(),
+                    given.to_json(),
                 ],
                 env=environment,
                 cwd=folder,
@@ -119,3 +121,147 @@ async def test_tasks_are_run_by_as_many_processes_as_asked_for(app: Holdfast, st
     assert len({worker.pid for worker in found}) == 2
     assert await service.exit_code() == 0
     assert await alive(app) == []
+
+
+async def test_a_drain_lets_running_work_end(app: Holdfast, start: Any, tmp_path: Path) -> None:
+    service = start()
+    handle = await submit(app, "slow", file=str(tmp_path / "pid"), seconds=1.5)
+    pid = await eventually(lambda: pid_in(tmp_path / "pid"), within=30)
+
+    service.signal(signal.SIGTERM)
+    os.kill(pid, signal.SIGTERM)  # as a service manager does, which signals every process
+    code = await service.exit_code()
+
+    task = await handle.task_async()
+    assert code == 0
+    assert (task.state, task.attempt) == (State.COMPLETED, 1)
+
+
+async def test_a_second_sigterm_hands_running_work_back_uncharged(
+    app: Holdfast, start: Any, tmp_path: Path
+) -> None:
+    service = start()
+    handle = await submit(app, "slow", file=str(tmp_path / "pid"), seconds=60)
+    await eventually(lambda: pid_in(tmp_path / "pid"), within=30)
+
+    service.signal(signal.SIGTERM)
+    await eventually(lambda: "worker.draining" in service.log.read_text())
+    service.signal(signal.SIGTERM)
+    code = await service.exit_code()
+
+    task, history = await handle.task_async(), await handle.history_async()
+    assert code == 0
+    assert (task.state, task.charged, task.crash_count) == (State.QUEUED, 0, 0)
+    assert [attempt.ended for attempt in history.attempts] == [AttemptEnd.RELEASED]
+
+
+async def test_a_third_sigterm_kills(app: Holdfast, start: Any, tmp_path: Path) -> None:
+    service = start()
+    await submit(app, "hold_the_gil", file=str(tmp_path / "pid"), seconds=60)
+    pid = await eventually(lambda: pid_in(tmp_path / "pid"), within=30)
+
+    for _ in range(3):
+        service.signal(signal.SIGTERM)
+        await asyncio.sleep(0.1)
+    code = await service.exit_code()
+
+    assert code == 1
+    assert is_gone(pid)
+
+
+async def test_a_killed_process_is_buried_and_replaced_and_its_task_runs_again(
+    app: Holdfast, start: Any, tmp_path: Path
+) -> None:
+    start()
+    (first,) = await workers(app, 1)
+    handle = await submit(app, "slow", file=str(tmp_path / "pid"), seconds=2)
+    pid = await eventually(lambda: pid_in(tmp_path / "pid"), within=30)
+
+    os.kill(pid, signal.SIGKILL)
+    await handle.result_async(timeout=30)
+
+    history = await handle.history_async()
+    known = {worker.id: worker.status for worker in await app.workers_async()}
+    assert pid == first.pid
+    assert known[first.id] is WorkerStatus.DEAD
+    assert [attempt.cause for attempt in history.attempts] == [Cause.SUBMITTED, Cause.WORKER_LOST]
+    assert len(await alive(app)) == 1
+
+
+async def test_a_c_call_that_holds_the_gil_for_two_leases_is_started_once(
+    app: Holdfast, start: Any, tmp_path: Path
+) -> None:
+    start(processes=2)
+    await workers(app, 2)
+    handle = await submit(app, "hold_the_gil", file=str(tmp_path / "pid"), seconds=5)
+
+    await handle.result_async(timeout=40)
+
+    history = await handle.history_async()
+    assert [attempt.ended for attempt in history.attempts] == [AttemptEnd.COMPLETED]
+
+
+async def test_processes_die_with_their_supervisor(
+    app: Holdfast, start: Any, tmp_path: Path
+) -> None:
+    service = start(processes=2)
+    found = await workers(app, 2)
+    await submit(app, "hold_the_gil", file=str(tmp_path / "pid"), seconds=60)
+    await eventually(lambda: pid_in(tmp_path / "pid"), within=30)
+
+    service.signal(signal.SIGKILL)
+
+    await eventually(lambda: all(is_gone(worker.pid) for worker in found), within=1)
+
+
+async def test_burst_ends_when_nothing_is_left(app: Holdfast, start: Any, tmp_path: Path) -> None:
+    handles = [
+        await submit(app, "note", file=str(tmp_path / "notes"), text=str(n)) for n in range(20)
+    ]
+
+    service = start(processes=2, burst=True)
+    code = await service.exit_code()
+
+    states = {(await handle.task_async()).state for handle in handles}
+    assert code == 0
+    assert states == {State.COMPLETED}
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("no_such_shop:app", "there is no module 'no_such_shop'"),
+        (f"{SHOP}:ap", "Did you mean"),
+        ("broken.py:app", "ZeroDivisionError"),
+    ],
+)
+async def test_an_app_that_cannot_be_imported_is_said_once_and_ends_it(
+    spec: str, words: str, start: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "broken.py").write_text("1 / 0")
+
+    service = start(app=spec, processes=3)
+    code = await service.exit_code()
+
+    log = service.log.read_text()
+    assert code == 2
+    assert words in log
+    assert log.count("holdfast: ") == 1
+
+
+async def test_reload_restarts_the_processes_with_the_new_code(
+    app: Holdfast, start: Any, tmp_path: Path
+) -> None:
+    source = SHOP.read_text()
+    (tmp_path / "shop.py").write_text(source)
+    start(app="shop:app", reload=True)
+    await workers(app, 1)
+    before = await submit(app, "square", number=3)
+    assert await before.result_async(timeout=30) == 9
+
+    (tmp_path / "shop.py").write_text("this is no Python")
+    await eventually(lambda: "SyntaxError" in (tmp_path / "log").read_text(), within=30)
+    (tmp_path / "shop.py").write_text(source.replace("number * number", "number * 100"))
+
+    after = await submit(app, "square", number=3)
+    assert await after.result_async(timeout=30) == 300
