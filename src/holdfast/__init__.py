@@ -6,10 +6,10 @@ workers, the heart of one) pays only for that part.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+import typing
+from importlib import import_module as _import
 
-if TYPE_CHECKING:
+if typing.TYPE_CHECKING:
     from holdfast.app import Holdfast
     from holdfast.core.retry import RetryPolicy, exponential, fixed
     from holdfast.core.task import History, Page, Priority, State, Task, TaskFilter
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
         init,
         list_tasks,
         list_tasks_sync,
+        run_worker,
         submit_task,
         submit_task_sync,
         task,
@@ -94,6 +95,7 @@ _HOMES = {
         "init",
         "list_tasks",
         "list_tasks_sync",
+        "run_worker",
         "submit_task",
         "submit_task_sync",
         "task",
@@ -148,6 +150,7 @@ __all__ = [
     "init",
     "list_tasks",
     "list_tasks_sync",
+    "run_worker",
     "submit_task",
     "submit_task_sync",
     "task",
@@ -159,10 +162,6 @@ def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value: object = getattr(import_module(home), name)
+    value: object = getattr(_import(home), name)
     globals()[name] = value
     return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
@@ -124,7 +125,8 @@ class Holdfast(Face):
         **settings: Unpack[SettingsKeywords],
     ) -> Worker:
         """A worker of this app, to be run inside `async with app`; settings may differ from the
-        app's. `app_spec` ("module:app") is how process tasks find the app.
+        app's. `app_spec` ("module:app") is how process tasks find the app; an app that is a
+        module's global is found without it.
         """
         from holdfast.worker.worker import Worker  # noqa: PLC0415 - only workers need it
 
@@ -134,7 +136,7 @@ class Holdfast(Face):
             client.dispatcher,
             self.registry,
             self.settings.override(**settings),
-            app_spec=app_spec,
+            app_spec=app_spec or _spec_of(self),
             burst=burst,
         )
 
@@ -232,6 +234,16 @@ class Holdfast(Face):
 
     def __repr__(self) -> str:
         return f"<Holdfast {self.settings.url.partition('://')[0]}, {len(self.registry)} tasks>"
+
+
+def _spec_of(app: Holdfast) -> str | None:
+    """Where the app can be imported from: a module's global, or a script's."""
+    for name, module in list(sys.modules.items()):
+        for attribute, value in list(getattr(module, "__dict__", {}).items()):
+            if value is app:
+                place = getattr(module, "__file__", None) if name == "__main__" else name
+                return f"{place}:{attribute}" if place else None
+    return None
 
 
 _APPS: WeakSet[Holdfast] = WeakSet()

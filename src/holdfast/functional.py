@@ -25,7 +25,7 @@ from holdfast.app import Holdfast
 from holdfast.bridge import BRIDGE
 from holdfast.client import Client
 from holdfast.core.duration import Duration
-from holdfast.core.task import Page, Priority, Task
+from holdfast.core.task import Priority, Task
 from holdfast.definitions.context import Context
 from holdfast.definitions.define import ContextDefinition, Decorator, PlainDefinition, define
 from holdfast.definitions.definition import Definition
@@ -33,7 +33,7 @@ from holdfast.definitions.handle import Handle
 from holdfast.definitions.options import SubmitKeywords, TaskKeywords
 from holdfast.definitions.registry import Registry
 from holdfast.definitions.submittable import WithOptions
-from holdfast.errors import InvalidOption, NotInitialised
+from holdfast.errors import ConfigError, InvalidOption, NotInitialised
 from holdfast.filters import FilterKeywords, TaskRef
 from holdfast.settings import Settings, SettingsKeywords
 
@@ -58,9 +58,8 @@ class _DefaultHome:
         self._app: Holdfast | None = None
         self._lock = threading.Lock()
 
-    def init(self, config: Config | None) -> Holdfast:
-        given: SettingsKeywords = {} if config is None else config.given
-        app = Holdfast(**given)
+    def init(self, settings: SettingsKeywords) -> Holdfast:
+        app = Holdfast(**settings)
         app.registry = self.registry
         before = self.swap_app(app)
         if before is not None:
@@ -82,7 +81,7 @@ class _DefaultHome:
                     '(for example init(Config(url="sqlite:///holdfast.db"))), or set HOLDFAST_URL. '
                     "Nothing was submitted."
                 )
-            return self.init(None)
+            return self.init({})
         return self._app
 
     @property
@@ -99,9 +98,20 @@ class _DefaultHome:
 HOME = _DefaultHome()
 
 
-def init(config: Config | None = None) -> Holdfast:
-    """Say which store the default app uses, and return the app. Again: another one from now on."""
-    return HOME.init(config)
+def init(config: Config | None = None, /, **settings: Unpack[SettingsKeywords]) -> Holdfast:
+    """Say which store the default app uses, and return the app: `init(Config(url=…))` or
+    `init(url=…)`. Called again, it is another app from then on.
+    """
+    if config is not None and settings:
+        raise ConfigError(next(iter(settings)), "init: give a Config or keywords, not both")
+    return HOME.init(settings if config is None else config.given)
+
+
+async def run_worker(*, burst: bool = False, **settings: Unpack[SettingsKeywords]) -> None:
+    """Work on the default app's tasks in this process until cancelled; with `burst` until nothing
+    is left to do.
+    """
+    await HOME.app.run_worker(burst=burst, **settings)
 
 
 @overload
@@ -185,18 +195,16 @@ def get_task_sync(task_id: TaskRef) -> Task:
     return HOME.app.get(task_id)
 
 
-async def list_tasks(
-    *, limit: int = 100, after: str | None = None, **words: Unpack[FilterKeywords]
-) -> Page:
-    """A page of tasks, newest first: `await list_tasks(state="dead_letter")`."""
-    return await HOME.app.list_async(limit=limit, after=after, **words)
+async def list_tasks(*, limit: int = 100, **words: Unpack[FilterKeywords]) -> list[Task]:
+    """The newest matching tasks: `await list_tasks(state="dead_letter")`. For more than `limit`,
+    and page by page, use `app.list(…)`.
+    """
+    return list((await HOME.app.list_async(limit=limit, **words)).tasks)
 
 
-def list_tasks_sync(
-    *, limit: int = 100, after: str | None = None, **words: Unpack[FilterKeywords]
-) -> Page:
+def list_tasks_sync(*, limit: int = 100, **words: Unpack[FilterKeywords]) -> list[Task]:
     """`list_tasks` for sync code."""
-    return HOME.app.list(limit=limit, after=after, **words)
+    return list(HOME.app.list(limit=limit, **words).tasks)
 
 
 def _prepared(
