@@ -79,6 +79,15 @@ def with_session(body: Callable[Concatenate[Session, P], Answer | None]) -> Call
     return _command(body, call)
 
 
+def with_app(body: Callable[Concatenate[Session, P], Answer | None]) -> Callable[..., None]:
+    """Make a command of a function whose store is that of the user's app: without `--url`."""
+
+    def call(session: Session, *args: Any, **kwargs: Any) -> None:
+        finish(body(session, *args, **kwargs), session)
+
+    return _command(body, call, asks_url=False)
+
+
 def with_client(
     body: Callable[Concatenate[Session, P], Awaitable[Answer | None]],
 ) -> Callable[..., None]:
@@ -109,7 +118,9 @@ def finish(answer: Answer | None, session: Session) -> None:
         raise typer.Exit(1)
 
 
-def _command(body: Callable[..., Any], call: Callable[..., None]) -> Callable[..., None]:
+def _command(
+    body: Callable[..., Any], call: Callable[..., None], *, asks_url: bool = True
+) -> Callable[..., None]:
     """Give `call` the body's options but for the session, and the common ones."""
     own = list(inspect.signature(body, eval_str=True).parameters.values())[1:]
     chooses = [p for p in own if p.annotation in {filters.Where, filters.DeadWhere}]
@@ -122,13 +133,16 @@ def _command(body: Callable[..., Any], call: Callable[..., None]) -> Callable[..
     options = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own if p not in chooses]
     for parameter in chooses:
         options += filters.parameters(states=parameter.annotation == filters.Where)
-    options += [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
-        for name, kind, default in (("url", Url, None), ("as_json", AsJson, False))
-    ]
+    if asks_url:
+        options.append(_keyword("url", Url, None))
+    options.append(_keyword("as_json", AsJson, False))
     command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # read by Typer
     command.__annotations__ = {option.name: option.annotation for option in options}
     return command
+
+
+def _keyword(name: str, kind: Any, default: object) -> inspect.Parameter:
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def confirm(session: Session, question: str, *, yes: bool) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from holdfast.cli import shapes
-from holdfast.cli.command import Session, WrongUsage, with_session
+from holdfast.cli.command import Session, WrongUsage, with_app
 from holdfast.cli.filters import read_duration
 from holdfast.cli.screen import Answer, Screen
 from holdfast.core.task import Json, State, SubmitOutcome, Task
@@ -29,9 +29,9 @@ def _option(*names: str, says: str, metavar: str = "TEXT") -> Any:
     return typer.Option(*names, help=says, metavar=metavar, rich_help_panel="This task")
 
 
-@with_session
+@with_app
 def submit(
-    session: Session,
+    _session: Session,
     app: AppSpec,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The task's name.")],
     arguments: Annotated[
@@ -95,18 +95,17 @@ def submit(
         "max_retries": max_retries,
         "timeout": timeout,
     }
-    return asyncio.run(_submit(session, app, name, payload, options, patience))
+    return asyncio.run(_submit(app, name, payload, options, patience))
 
 
 async def _submit(
-    session: Session,
     spec: str,
     name: str,
     payload: Json,
     options: SubmitKeywords,
     patience: float | None,
 ) -> Answer:
-    app = _load(session, spec)
+    app = _load(spec)
     async with app:
         handle = await app.submit_by_name_async(find(app.registry, name), payload, **options)
         if patience is None:
@@ -116,16 +115,12 @@ async def _submit(
         return _ended(await handle.task_async())
 
 
-def _load(session: Session, spec: str) -> Holdfast:
-    """The user's app, on the store that `--url` names if it is given."""
-    from holdfast.app import Holdfast, open_dispatcher, open_store  # noqa: PLC0415
+def _load(spec: str) -> Holdfast:
+    from holdfast.app import Holdfast  # noqa: PLC0415
     from holdfast.worker.loading import load_app  # noqa: PLC0415
 
     app = load_app(spec)
     assert isinstance(app, Holdfast)
-    if session.url is not None:
-        settings = app.settings.override(url=session.url)
-        app.use(open_store(settings.url), open_dispatcher(settings))
     return app
 
 

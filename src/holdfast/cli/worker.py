@@ -10,13 +10,14 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.command import Session, with_session
+from holdfast.cli.command import Session, with_app
+from holdfast.cli.filters import read_duration
 from holdfast.cli.submit import AppSpec
 
 
-@with_session
+@with_app
 def worker(
-    session: Session,
+    _session: Session,
     app: AppSpec,
     queues: Annotated[
         list[str] | None,
@@ -33,6 +34,14 @@ def worker(
         list[str] | None,
         typer.Option("--capability", metavar="NAME", help="What it can do; repeat for several."),
     ] = None,
+    lease: Annotated[
+        str | None,
+        typer.Option("--lease", metavar="DURATION", help="Lost after so long a silence."),
+    ] = None,
+    drain: Annotated[
+        str | None,
+        typer.Option("--drain", metavar="DURATION", help="Time for running tasks to end."),
+    ] = None,
     burst: Annotated[bool, typer.Option("--burst", help="Leave when nothing is ready.")] = False,
     reload: Annotated[bool, typer.Option("--reload", help="Start anew when code changes.")] = False,
 ) -> None:
@@ -43,6 +52,9 @@ def worker(
     from holdfast.worker.options import WorkerOptions  # noqa: PLC0415
     from holdfast.worker.supervisor import become_supervisor  # noqa: PLC0415
 
+    for name, text in (("lease", lease), ("drain", drain)):
+        if text is not None:
+            read_duration(name, text)
     become_supervisor(
         WorkerOptions(
             app=app,
@@ -50,7 +62,8 @@ def worker(
             concurrency=concurrency,
             processes=processes,
             capabilities=tuple(capabilities) if capabilities else None,
-            url=session.url,
+            lease=lease,
+            drain=drain,
             burst=burst,
             reload=reload,
         )

@@ -19,12 +19,14 @@ class WorkerOptions:
     concurrency: int | None = None
     processes: int | None = None
     capabilities: tuple[str, ...] | None = None
+    lease: str | None = None
+    drain: str | None = None
     burst: bool = False
     reload: bool = False
 
     def overrides(self) -> dict[str, Any]:
         """The settings that were given, by their names."""
-        names = ("queues", "concurrency", "capabilities")
+        names = ("queues", "concurrency", "capabilities", "lease", "drain")
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
 

@@ -66,7 +66,7 @@ def prove(records: Mapping[str, Record], journal: Sequence[Line]) -> Proof:
         dead_lettered=sum(task.state is State.DEAD_LETTER for task in tasks),
         lost=sum(_is_lost(record) for record in records.values()),
         recorded_twice=sum(_is_recorded_twice(record) for record in records.values()),
-        second_starts=_second_starts(records),
+        second_starts=_second_starts(records, starts),
         bodies_started=sum(starts.values()),
         late_results_refused=sum(
             event.kind == "late_result_refused"
@@ -105,14 +105,18 @@ def _is_recorded_twice(record: Record) -> bool:
     return AttemptEnd.COMPLETED in ends[:-1]
 
 
-def _second_starts(records: Mapping[str, Record]) -> dict[str, int]:
-    causes = Counter(
-        attempt.cause.value
-        for record in records.values()
-        if record.history is not None
-        for attempt in record.history.attempts
-        if attempt.number > 1
-    )
+def _second_starts(
+    records: Mapping[str, Record], starts: Mapping[tuple[str, int], int]
+) -> dict[str, int]:
+    """Bodies begun after the task's first one, by the cause that the history gives.
+
+    Attempts that were handed back before their body began are no second start of anything.
+    """
+    causes: Counter[str] = Counter()
+    for task_id, record in records.items():
+        attempts = record.history.attempts if record.history else ()
+        begun = [attempt for attempt in attempts if (task_id, attempt.number) in starts]
+        causes.update(attempt.cause.value for attempt in begun[1:])
     return dict(sorted(causes.items()))
 
 
