@@ -12,11 +12,11 @@ from holdfast.worker.run import StopReason
 from holdfast.worker.shelf import Shelf
 from holdfast.worker.slots import Slots
 
-EVERY = 1.0
+EVERY = 0.75
 
 
 class CancelWatch:
-    """Asks once a second, while there is anything to stop."""
+    """Asks about once a second, while there is anything to stop."""
 
     def __init__(
         self,

@@ -6,7 +6,7 @@ Made inside the running loop, once per `Worker.run()`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 
 from holdfast.core.lifecycle import Outcome
 from holdfast.core.task import Settlement, WorkerId
@@ -21,16 +21,14 @@ from holdfast.worker.deadlines import Deadlines
 from holdfast.worker.feeder import Feeder
 from holdfast.worker.ledger import Ledger
 from holdfast.worker.membership import Membership
+from holdfast.worker.middleware.chain import Middleware, chain
 from holdfast.worker.pace import Pace
 from holdfast.worker.pulse import StartHeart
 from holdfast.worker.reporter import Reporter
 from holdfast.worker.run import Run, Runner, StopReason
 from holdfast.worker.settler import Settler
-from holdfast.worker.slots import Execute, Slots
+from holdfast.worker.slots import Slots
 from holdfast.worker.threads import ThreadRunner
-
-Middleware = Callable[[Run, Execute], Awaitable[Outcome]]
-"""Surrounds a run: `await inner(run)` is the run itself. It costs coroutines the fast lane."""
 
 
 class Engine:
@@ -91,7 +89,7 @@ class Engine:
             registry,
             pace,
             hot=None if middleware else self._coroutines,
-            execute=_chain(middleware, self._execute),
+            execute=chain(middleware, self._execute),
             report=self.reporter.put,
             settle=self.ledger.enter,
         )
@@ -154,13 +152,3 @@ class Engine:
         from holdfast.worker.processes.runner import ProcessRunner  # noqa: PLC0415
 
         return ProcessRunner(self._app_spec, self._settings, self._settings.concurrency)
-
-
-def _chain(middleware: Sequence[Middleware], execute: Execute) -> Execute:
-    for one in reversed(middleware):
-        execute = _around(one, execute)
-    return execute
-
-
-def _around(middleware: Middleware, inner: Execute) -> Execute:
-    return lambda run: middleware(run, inner)

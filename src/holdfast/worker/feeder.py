@@ -12,7 +12,7 @@ import asyncio
 import random
 import time
 from collections.abc import Callable, Iterable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import Protocol
 
 import structlog
@@ -115,21 +115,25 @@ class Feeder:
 
     async def run(self) -> None:
         """Feed until closed; in a burst, until nothing is left to do."""
-        async with self._dispatcher.listen(self._settings.served_queues) as listener:
-            while not self._closing.is_set():
+        async with AsyncExitStack() as stack:
+            listener = await self._listen(stack)
+            is_over = False
+            while not (is_over or self._closing.is_set()):
                 self._room.clear()
                 wanted = self._wanted()
-                if wanted <= 0:
+                if wanted > 0:
+                    is_over = await self._fetch(listener, wanted)
+                else:
                     await self._wait_for_room(LOOK_AGAIN if len(self.shelf) else None)
-                    continue
-                claimed = await self._claim(wanted)
-                if claimed is None:
-                    continue
-                self._receive(claimed)
-                if len(claimed.claims) < wanted and not self._closing.is_set():
-                    if self._is_over(claimed):
-                        return
-                    await self._rest(listener, claimed)
+
+    async def _listen(self, stack: AsyncExitStack) -> Listener:
+        try:
+            return await stack.enter_async_context(
+                self._dispatcher.listen(self._settings.served_queues)
+            )
+        except Exception as error:  # noqa: BLE001 - wake-ups are a hint: without them it polls
+            log.warning("dispatcher.failed", error=str(error))
+            return _Deaf()
 
     def _wanted(self) -> int:
         if self._floor.is_full():
@@ -143,6 +147,21 @@ class Feeder:
             self._release(held - enough)
             return 0
         return 0 if shelf.low < held >= shelf.idle else enough - held
+
+    async def _fetch(self, listener: Listener, wanted: int) -> bool:
+        """Claim, and sleep if there is no more to be had. True when a burst is over."""
+        was_quiet = self._floor.is_quiet()
+        claimed = await self._claim(wanted)
+        if claimed is None:
+            return False
+        self._receive(claimed)
+        if len(claimed.claims) == wanted or self._closing.is_set():
+            return False
+        # What ran while we asked may have made work that the answer does not know of.
+        if self._burst and was_quiet and not claimed.claims and not _is_due_soon(claimed):
+            return True
+        await self._rest(listener, claimed)
+        return False
 
     async def _claim(self, wanted: int) -> Claimed | None:
         worker_id = self._lessee.id
@@ -175,11 +194,6 @@ class Feeder:
             return
         self._pace.received(len(claims), sum(len(claim.payload) for claim in claims))
         self.shelf.put(claims)
-
-    def _is_over(self, claimed: Claimed) -> bool:
-        if not self._burst or claimed.claims or len(self.shelf) or not self._floor.is_quiet():
-            return False
-        return claimed.next_due is None or claimed.next_due > AT_ONCE
 
     async def _rest(self, listener: Listener, claimed: Claimed) -> None:
         """The store has no more for now: sleep until woken, due, or the next poll."""
@@ -218,3 +232,15 @@ class Feeder:
     def _release(self, count: int) -> None:
         for claim in self.shelf.last(count):
             self._settle(claim, Released())
+
+
+def _is_due_soon(claimed: Claimed) -> bool:
+    return claimed.next_due is not None and claimed.next_due <= AT_ONCE
+
+
+class _Deaf:
+    """Stands in for a listener that could not be had."""
+
+    async def wait(self, timeout: float) -> bool:
+        await asyncio.sleep(timeout)
+        return False

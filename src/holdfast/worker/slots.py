@@ -17,6 +17,7 @@ from holdfast.core.task import Claim, Report
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
 from holdfast.worker.coroutines import CoroutineRunner, Suspended
+from holdfast.worker.middleware.chain import Execute
 from holdfast.worker.pace import Pace
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.shelf import Shelf
@@ -26,8 +27,6 @@ log = structlog.get_logger("holdfast.worker")
 
 TURN = 0.003
 """Seconds a slot may keep the loop with bodies that do not suspend."""
-
-Execute = Callable[[Run], Awaitable[Outcome]]
 
 
 class Slots:
@@ -192,7 +191,8 @@ class Slots:
 
     def _went_home(self, slot: asyncio.Task[None]) -> None:
         self._slots.discard(slot)
-        if not self._slots:
-            self._all_home.set()
         if not slot.cancelled() and (error := slot.exception()) is not None:
             log.error("worker.slot_failed", exc_info=error)
+            self.open(1)
+        if not self._slots:
+            self._all_home.set()

@@ -22,11 +22,13 @@ from holdfast.definitions.registry import Registry
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
-from holdfast.worker.engine import Engine, Middleware
+from holdfast.worker.engine import Engine
+from holdfast.worker.logs import log_to_stderr
 from holdfast.worker.maintenance.patrol import patrol
 from holdfast.worker.maintenance.pruner import Pruner
 from holdfast.worker.maintenance.rescuer import Rescuer
 from holdfast.worker.membership import new_worker_id
+from holdfast.worker.middleware.chain import Middleware
 from holdfast.worker.pulse import Heart, StartHeart, ThreadHeart
 from holdfast.worker.run import StopReason
 
@@ -97,6 +99,7 @@ class Worker:
 
     async def run(self) -> None:
         """Work until stopped. Waits out every outage of the store; a wrong schema is raised."""
+        log_to_stderr()
         self._loop = asyncio.get_running_loop()
         if self._stopping.is_set():
             return

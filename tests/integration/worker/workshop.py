@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -69,7 +69,14 @@ class Workshop:
         self.dispatcher.wake({task.queue for task in tasks})
         return [one.task_id for one in added]
 
-    def worker(self, *, store: Store | None = None, burst: bool = False, **given: Any) -> Worker:
+    def worker(
+        self,
+        *,
+        store: Store | None = None,
+        burst: bool = False,
+        middleware: Sequence[Any] = (),
+        **given: Any,
+    ) -> Worker:
         """A worker on this store; keywords are settings."""
         settings = replace(self.settings, **given)
         used = store or self.store
@@ -79,6 +86,7 @@ class Workshop:
             self.registry,
             settings,
             burst=burst,
+            middleware=middleware,
             start_heart=lambda worker_id: ThreadHeart(used, worker_id, settings.heartbeat),
         )
 

@@ -1,0 +1,58 @@
+"""The words that a handler's end leaves in the history."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast.worker.verdict import TRACEBACK_LIMIT, describe, storable
+
+
+class Unprintable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("plain", "plain"), ("a\x00b", "a\\0b"), ("\udfff", "\\udfff"), ("ümläut €", "ümläut €")],
+)
+def test_text_that_no_store_can_hold_is_escaped(text: str, expected: str) -> None:
+    assert storable(text, 100) == expected
+
+
+def test_long_text_loses_its_middle_and_says_so() -> None:
+    text = storable("a" * 5000 + "b" * 5000, 1000)
+
+    assert text.startswith("aaa")
+    assert text.endswith("bbb")
+    assert "9000 characters left out" in text
+    assert len(text) < 1100
+
+
+def test_an_error_that_cannot_be_printed_is_described_all_the_same() -> None:
+    try:
+        raise Unprintable
+    except Unprintable as error:
+        described = describe(error)
+
+    assert described.type == "Unprintable"
+    assert "__str__ raised" in described.message
+    assert described.traceback is not None
+
+
+def test_an_error_raised_by_us_alone_has_no_traceback() -> None:
+    assert describe(ValueError("never raised")).traceback is None
+
+
+def test_causes_and_groups_are_kept_in_the_traceback() -> None:
+    try:
+        try:
+            raise KeyError("inner")
+        except KeyError as inner:
+            raise ExceptionGroup("both", [ValueError("one"), TypeError("two")]) from inner
+    except ExceptionGroup as error:
+        traceback = describe(error).traceback
+
+    assert traceback is not None
+    assert all(word in traceback for word in ("inner", "both", "one", "two"))
+    assert len(traceback) <= TRACEBACK_LIMIT
