@@ -16,6 +16,7 @@ from typing import Protocol
 
 from holdfast.core.task import WorkerId
 from holdfast.errors import HoldfastError, StoreError
+from holdfast.worker.groups import kill_groups
 from holdfast.worker.line import Lease
 from holdfast.worker.liveness import Liveness, liveness
 
@@ -102,6 +103,11 @@ class Beater:
         self._pid = pid
         self._lease: Lease | None = None
         self._changed = asyncio.Event()
+        self._groups: list[int] = []
+
+    def set_groups(self, groups: list[int]) -> None:
+        """These process groups must not outlive the process."""
+        self._groups = groups
 
     def set_lease(self, lease: Lease | None) -> None:
         """Beat for this worker from now on; None: for nobody, it left in good order."""
@@ -135,7 +141,8 @@ class Beater:
                 return None
 
     async def bury(self) -> None:
-        """The process is gone: so is its worker, unless it had left."""
+        """The process is gone: so are its groups, and so is its worker, unless it had left."""
+        kill_groups(self._groups)
         lease, self._lease = self._lease, None
         if lease is not None:
             await self._stores.bury(lease)

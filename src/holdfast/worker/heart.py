@@ -24,6 +24,7 @@ from dataclasses import asdict, replace
 
 from holdfast.core.task import Json, WorkerId
 from holdfast.worker.beater import Beater, Stores
+from holdfast.worker.groups import GROUPS
 from holdfast.worker.line import Lease, LineHeart, Lines, SupervisorLine
 from holdfast.worker.liveness import Liveness, liveness
 
@@ -50,6 +51,7 @@ class Heart:
         self._process = self._spawn()
         self._watcher = threading.Thread(target=self._watch, name="holdfast-heart", daemon=True)
         self._watcher.start()
+        GROUPS.tell(self._tell_groups)
 
     @property
     def pid(self) -> int:
@@ -62,6 +64,7 @@ class Heart:
             self._say({"worker_id": worker_id})
 
     def close(self) -> None:
+        GROUPS.forget(self._tell_groups)
         with self._lock:
             if not self._closed.is_set():
                 self._closed.set()
@@ -72,6 +75,10 @@ class Heart:
         """Wait for the process to end after `close()`; for tests and tidy exits."""
         self._watcher.join(timeout)
         return not self._watcher.is_alive()
+
+    def _tell_groups(self, groups: list[int]) -> None:
+        with self._lock:
+            self._say({"groups": groups})
 
     def _say(self, message: Json) -> None:
         assert self._process.stdin is not None
@@ -106,6 +113,7 @@ class Heart:
                     return
                 _close_quietly(self._process)
                 self._process = self._spawn()
+                self._say({"groups": GROUPS.current()})
 
 
 class HeartProcess:
@@ -146,11 +154,17 @@ class HeartProcess:
             asyncio.get_running_loop().remove_reader(0)
             self._ended.set()
         for message in self._lines.feed(data):
-            if "close" in message:
+            self._obey(message)
+
+    def _obey(self, message: Json) -> None:
+        match message:
+            case {"groups": groups}:
+                self._beater.set_groups(groups)
+            case {"worker_id": worker_id}:
+                self._beater.set_lease(replace(self._lease, worker_id=worker_id))
+            case {"close": _}:
                 self._dismissed = True
                 self._ended.set()
-            else:
-                self._beater.set_lease(replace(self._lease, worker_id=message["worker_id"]))
 
     async def _is_gone(self) -> bool:
         # A dying process closes its files a moment before it is gone.

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from typing import ClassVar
 
 from holdfast.core.task import Json, WorkerId
+from holdfast.worker.groups import GROUPS
 
 REFUSED_CODE = 2
 """Exit code of a worker that cannot start as it was told: wrong app, wrong setting."""
@@ -61,6 +62,10 @@ class SupervisorLine:
         """The worker left in good order: beat no more, bury nobody."""
         self._send({"lease": None})
 
+    def tell_groups(self, groups: list[int]) -> None:
+        """What must not outlive this process."""
+        self._send({"groups": groups})
+
     def on_stop(self, loop: asyncio.AbstractEventLoop, stop: Callable[[int], None]) -> None:
         """Call `stop(level)` on the loop whenever the supervisor asks for it, or is gone."""
         lines = Lines()
@@ -89,6 +94,7 @@ class LineHeart:
         self._line = line
         self._lease = lease
         line.beat_for(lease)
+        GROUPS.tell(line.tell_groups)
 
     def set_worker(self, worker_id: WorkerId) -> None:
         self._line.beat_for(
@@ -96,6 +102,7 @@ class LineHeart:
         )
 
     def close(self) -> None:
+        GROUPS.forget(self._line.tell_groups)
         self._line.retired()
 
 

@@ -12,6 +12,7 @@ import signal
 import sys
 import traceback
 from contextlib import suppress
+from types import TracebackType
 from typing import NoReturn
 
 from holdfast.errors import ConfigError, HoldfastError, StoreUnavailable
@@ -101,12 +102,22 @@ async def _open(app: LoadedApp) -> None:
 
 def _refuse(line: SupervisorLine, error: HoldfastError) -> NoReturn:
     """Say once and clearly why this cannot work."""
-    if isinstance(error, ConfigError) and error.__cause__ is not None:
-        # The user's own module failed: show them where.
-        traceback.print_exception(error.__cause__)
+    cause = error.__cause__
+    if isinstance(error, ConfigError) and cause is not None:
+        # The user's own module failed: show them where, beginning in their own code.
+        traceback.print_exception(type(cause), cause, _own_part(cause.__traceback__))
     print(f"holdfast: {error}", file=sys.stderr, flush=True)
     line.refuse(str(error))
     sys.exit(REFUSED_CODE)
+
+
+def _own_part(trace: TracebackType | None) -> TracebackType | None:
+    while trace is not None:
+        module = str(trace.tb_frame.f_globals.get("__name__", ""))
+        if not module.startswith(("holdfast.", "importlib", "__main__")):
+            return trace
+        trace = trace.tb_next
+    return None
 
 
 if __name__ == "__main__":

@@ -53,7 +53,7 @@ class Supervisor:
         self._stores = Stores()
         self._wards: set[Ward] = set()
         self._keepers: list[asyncio.Task[int]] = []
-        self._burials: list[asyncio.Task[None]] = []
+        self._burials: set[asyncio.Task[None]] = set()
         self._level = 0
         self._was_ready = False
         self._stopping = asyncio.Event()
@@ -103,37 +103,44 @@ class Supervisor:
         """Keep one worker process going until it ends for good; returns its exit code."""
         pause = FIRST_PAUSE
         while True:
+            # Taken before the start: a change while the process fails to start must not be missed.
+            changed = self._changed
             ward = await Ward.start(self._options, self._stores)
             self._wards.add(ward)
             ward.ready.add_done_callback(self._on_ready)
             self._pass_on_stop(ward)
             code = await ward.end()
             self._wards.discard(ward)
-            self._burials.append(asyncio.ensure_future(ward.bury()))
+            self._bury(ward)
             if self._is_final(ward, code):
                 return code
             if ward.age > GROWN_UP or code == 0:
                 pause = FIRST_PAUSE
-            if not await self._rest(ward, code, pause):
+            if ward.refused and self._options.reload:
+                logger.info("supervisor.waiting: for a change of the source files")
+                await self._first_of(changed, self._stopping, within=None)
+            else:
+                await self._rest(ward, code, pause)
+            if self._stopping.is_set():
                 return 0
             pause = min(pause * 2, LAST_PAUSE)
+
+    def _bury(self, ward: Ward) -> None:
+        # Beside the rest: a store that is away must not hold up the next start.
+        burial = asyncio.ensure_future(ward.bury())
+        self._burials.add(burial)
+        burial.add_done_callback(self._burials.discard)
 
     def _is_final(self, ward: Ward, code: int) -> bool:
         if self._stopping.is_set() or (self._options.burst and code == 0):
             return True
         return ward.refused and not self._was_ready and not self._options.reload
 
-    async def _rest(self, ward: Ward, code: int, pause: float) -> bool:
-        """Wait before the next start. False: stopped meanwhile."""
-        if ward.refused and self._options.reload:
-            logger.info("supervisor.waiting: for a change of the source files")
-            await self._first_of(self._changed, self._stopping, within=None)
-        else:
-            if code:
-                told = describe_exit(code)
-                logger.warning("worker.died: process %s %s; another starts", ward.pid, told)
-            await self._first_of(self._stopping, within=pause)
-        return not self._stopping.is_set()
+    async def _rest(self, ward: Ward, code: int, pause: float) -> None:
+        if code:
+            told = describe_exit(code)
+            logger.warning("worker.died: process %s %s; another starts", ward.pid, told)
+        await self._first_of(self._stopping, within=pause)
 
     def _on_ready(self, ready: asyncio.Future[int]) -> None:
         if ready.cancelled() or self._was_ready:
@@ -152,10 +159,9 @@ class Supervisor:
             if changed:
                 logger.info("supervisor.reloading: %s changed", changed[0].name)
                 self._changed.set()
+                self._changed = asyncio.Event()
                 for ward in self._wards:
                     ward.stop(DRAIN)
-                await asyncio.sleep(0)
-                self._changed.clear()
 
     async def _first_of(self, *events: asyncio.Event, within: float | None) -> None:
         waits = [asyncio.ensure_future(event.wait()) for event in events]

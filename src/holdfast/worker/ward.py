@@ -97,6 +97,8 @@ class Ward(asyncio.Protocol):
                 self.ready.set_result(processes)
             case {"refused": _}:
                 self.refused = True
+            case {"groups": groups}:
+                self._beater.set_groups(groups)
             case {"lease": None}:
                 self._beater.set_lease(None)
             case {"lease": lease}:

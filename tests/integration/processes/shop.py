@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
 import time
 from pathlib import Path
 
@@ -36,3 +37,10 @@ def hold_the_gil(file: str, seconds: int) -> int:
 @app.task(timeout=120, executor="process")
 def square(number: int) -> int:
     return number * number
+
+
+@app.task(timeout=120, executor="process")
+def encode(file: str) -> None:
+    program = subprocess.Popen(["sleep", "60"])
+    Path(file).write_text(str(program.pid))
+    program.wait()

@@ -83,6 +83,7 @@ async def app(tmp_path: Path) -> AsyncIterator[Holdfast]:
         ("slow", "def slow(file: str, seconds: float) -> int: ..."),
         ("hold_the_gil", "def hold_the_gil(file: str, seconds: int) -> int: ..."),
         ("square", "def square(number: int) -> int: ..."),
+        ("encode", "def encode(file: str) -> None: ..."),
     ):
         exec(text, names)
         app.task(name=f"shop.{name}", timeout=120)(names[name])
@@ -212,6 +213,40 @@ async def test_processes_die_with_their_supervisor(
     service.signal(signal.SIGKILL)
 
     await eventually(lambda: all(is_gone(worker.pid) for worker in found), within=1)
+
+
+async def test_a_program_started_by_a_handler_does_not_outlive_a_killed_worker(
+    app: Holdfast, start: Any, tmp_path: Path
+) -> None:
+    start()
+    (worker,) = await workers(app, 1)
+    await submit(app, "encode", file=str(tmp_path / "pid"))
+    program = await eventually(lambda: pid_in(tmp_path / "pid"), within=30)
+
+    os.kill(worker.pid, signal.SIGKILL)
+
+    await eventually(lambda: is_gone(program), within=5)
+
+
+async def test_a_stopped_process_is_silent_and_its_late_result_is_refused(
+    app: Holdfast, start: Any, tmp_path: Path
+) -> None:
+    start(processes=2)
+    await workers(app, 2)
+    handle = await submit(app, "slow", file=str(tmp_path / "pid"), seconds=1)
+    pid = await eventually(lambda: pid_in(tmp_path / "pid"), within=30)
+
+    os.kill(pid, signal.SIGSTOP)
+    result = await handle.result_async(timeout=30)
+    os.kill(pid, signal.SIGCONT)
+
+    async def refusal() -> bool:
+        events = (await handle.history_async()).events
+        return "late_result_refused" in {event.kind for event in events}
+
+    assert result != pid
+    await eventually(refusal, within=20)
+    await workers(app, 2)
 
 
 async def test_burst_ends_when_nothing_is_left(app: Holdfast, start: Any, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from typing import Self, TypeVar
 from holdfast.core.lifecycle import Failed, Outcome, TimedOut, WorkerLost
 from holdfast.core.task import Cost, Json, Progress, TaskError
 from holdfast.worker.exits import when_exited
+from holdfast.worker.groups import GROUPS
 from holdfast.worker.liveness import describe_exit, resident
 from holdfast.worker.processes import wire
 from holdfast.worker.processes.interruption import OUT_OF_TIME, STOP
@@ -68,6 +69,7 @@ class ChildProcess(asyncio.Protocol):
         self.exited: asyncio.Future[int] = loop.create_future()
         self.spent = False
         self.idle_since = 0.0
+        GROUPS.add(process.pid)
         when_exited(process.pid, loop, self._on_exit)
 
     @classmethod
@@ -208,6 +210,7 @@ class ChildProcess(asyncio.Protocol):
         # The group first: once the process is reaped, its number may be given to another.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
+        GROUPS.remove(self.pid)
         _resolve(self.exited, self._process.wait())
         if self._line_closed:
             self._gone()
