@@ -42,7 +42,7 @@ def test_an_example_prints_what_it_should(example: Path, tmp_path: Path) -> None
 
 def test_the_example_of_testing_your_tasks_is_a_green_test_file(tmp_path: Path) -> None:
     example = ROOT / "examples" / "test_your_tasks.py"
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:asyncio"]
 
     done = subprocess.run(
         [*command, "-c", os.devnull, "--rootdir", str(tmp_path), str(example)],
