@@ -40,10 +40,8 @@ class View(NamedTuple):
 
     is_expired: bool
     is_due: bool
-    is_ready: bool
+    ready_lanes: Sequence[int]
     next_due: float | None
-    lanes: str
-    """The lanes this worker may take from, as JSON."""
 
 
 class Claiming:
@@ -58,7 +56,7 @@ class Claiming:
         if ask.worker_id in self._fruitful:
             return None
         view = self._look(unit, ask, unit.now)
-        if view.is_expired or view.is_due or (view.is_ready and ask.limit > 0):
+        if view.is_expired or view.is_due or (view.ready_lanes and ask.limit > 0):
             return None
         return Claimed((), view.next_due)
 
@@ -69,7 +67,7 @@ class Claiming:
             if not (cancel_expired(unit, now) and promote_due(unit, now)):
                 return AGAIN
             view = self._look(unit, ask, now)
-        claims = take(unit, ask, view.lanes, now) if view.is_ready and ask.limit > 0 else []
+        claims = take(unit, ask, view.ready_lanes, now)
         (self._fruitful.add if claims else self._fruitful.discard)(ask.worker_id)
         return Claimed(claims, view.next_due)
 
@@ -86,7 +84,7 @@ class Claiming:
             pauses = frozenset[str](orjson.loads(paused))
             if pauses == self._paused and unit.lanes.are_all(last_lane or 0):
                 seconds = None if next_due is None else max(0, next_due - now) / 1e6
-                return View(bool(expired), bool(due), bool(ready), seconds, lanes)
+                return View(bool(expired), bool(due), orjson.loads(ready), seconds)
             self._paused = pauses
             unit.lanes.refresh(unit.db)
 
@@ -100,9 +98,9 @@ class Claiming:
         )
 
 
-def take(unit: Unit, ask: Ask, lanes: str, now: int) -> list[Claim]:
+def take(unit: Unit, ask: Ask, lanes: Sequence[int], now: int) -> list[Claim]:
     """Start the first in line."""
-    rows = _first_in_line(unit, lanes, ask.limit)
+    rows = _first_in_line(unit, lanes, ask.limit) if lanes and ask.limit > 0 else []
     if not rows:
         return []
     started = {"worker": ask.worker_id, "now": now, "seqs": as_json([row[0] for row in rows])}
@@ -122,10 +120,11 @@ _LOCK: Final = 12
 _EXPIRY: Final = 16
 
 
-def _first_in_line(unit: Unit, lanes: str, limit: int) -> list[list[Json]]:
+def _first_in_line(unit: Unit, lanes: Sequence[int], limit: int) -> list[list[Json]]:
     """The rows of `first_in_line` in order, each with its payload appended."""
-    asked = {"lanes": lanes, "limit": limit}
-    meta, payloads = unit.db.execute(CLAIMS["first_in_line"], asked).fetchone()
+    sql = CLAIMS["first_in_lane"] if len(lanes) == 1 else CLAIMS["first_in_line"]
+    asked = {"lanes": as_json(lanes), "limit": limit}
+    meta, payloads = unit.db.execute(sql, asked).fetchone()
     rows: list[list[Json]] = orjson.loads(meta)
     start = 0
     for row in rows:

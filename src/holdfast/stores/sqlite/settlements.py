@@ -8,47 +8,70 @@ batch is looked at.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from holdfast.core.lifecycle import TERMINAL, cancelled_instead
-from holdfast.core.task import AttemptEnd, Refusal, Report, Settlement, State, TaskId
+from holdfast.core.task import AttemptEnd, Refusal, Report, Settlement, State, TaskId, WorkerId
 from holdfast.stores.sqlite.locks import rearrange
 from holdfast.stores.sqlite.queries import HISTORY, SETTLEMENTS, Row, as_json, run_many
 from holdfast.stores.sqlite.tally import BLOCKED, DONE, READY, RUNNING, WAITING
 from holdfast.stores.sqlite.values import error_text, progress_text, safe_text, span_us
 from holdfast.stores.sqlite.writer import Unit
 
+_COMPLETED: Final = State.COMPLETED
+_ENDED_WELL: Final = AttemptEnd.COMPLETED
+_MANY: Final = 16
+"""From so many equal ends on, a statement of their own is worth it."""
+
+Alike = tuple[int, WorkerId, int, int, bytes | None]
+"""Attempt, worker, charged, crash count, result: what makes two successes the same to write."""
+
 
 def save(unit: Unit, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
     now = unit.now
     if len({s.task_id for s in settlements}) < len(settlements):
         return [refusal for s in settlements for refusal in _save_carefully(unit, [s], now)]
-    plain = [s for s in settlements if _is_plain_success(s)]
-    special = [s for s in settlements if not _is_plain_success(s)]
+    plain, special = _parted(settlements)
     if not _complete(unit, plain, now):
         special = list(settlements)
     return _save_carefully(unit, special, now) if special else []
 
 
-def _is_plain_success(settlement: Settlement) -> bool:
-    return (
-        settlement.state is State.COMPLETED
-        and settlement.ended is AttemptEnd.COMPLETED
-        and settlement.error is None
-        and settlement.reason is None
-    )
+def _parted(
+    settlements: Sequence[Settlement],
+) -> tuple[dict[Alike, list[TaskId]], list[Settlement]]:
+    """Plain successes by what they have in common, and the rest."""
+    plain: defaultdict[Alike, list[TaskId]] = defaultdict(list)
+    special: list[Settlement] = []
+    for settlement in settlements:
+        task_id, attempt, worker_id, state, ended, charged, crashes, result, error, _, _, reason = (
+            settlement
+        )
+        if state is _COMPLETED and ended is _ENDED_WELL and error is None and reason is None:
+            plain[attempt, worker_id, charged, crashes, result].append(task_id)
+        else:
+            special.append(settlement)
+    return plain, special
 
 
-def _complete(unit: Unit, plain: Sequence[Settlement], now: int) -> bool:
+def _complete(unit: Unit, plain: Mapping[Alike, Sequence[TaskId]], now: int) -> bool:
     """Write successes; False if not all of them were written by this."""
-    rows: list[Row] = [
-        (s.task_id, s.attempt, s.worker_id, s.charged, s.crash_count, s.result) for s in plain
-    ]
-    written = run_many(unit.db, SETTLEMENTS["complete"], rows, head=(now,))
+    number = written = 0
+    rows: list[Row] = []
+    for alike, ids in plain.items():
+        number += len(ids)
+        if len(ids) < _MANY:
+            rows += [(task_id, *alike) for task_id in ids]
+        else:
+            values = (now, *alike, as_json(ids))
+            written += unit.db.execute(SETTLEMENTS["complete_alike"], values).rowcount
+    written += run_many(unit.db, SETTLEMENTS["complete"], rows, head=(now,))
     if written:
-        unit.tally.ended(State.COMPLETED.value, now, written)
-    return written == len(rows)
+        unit.tally.ended(_COMPLETED.value, now, written)
+    return written == number
 
 
 @dataclass(slots=True)

@@ -1,16 +1,16 @@
 -- name: look
 -- All that a claim must know before it writes, in one row: is the worker alive, do the lanes and
--- pauses we remember still hold, is anything due or expired, has any lane something ready, and when
--- is something due next.
+-- pauses we remember still hold, is anything due or expired, which lanes have something ready, and
+-- when is something due next.
 SELECT
     (SELECT status FROM worker WHERE id = :worker),
     (SELECT max(id) FROM lane),
     (SELECT json_group_array(queue) FROM paused_queue),
     EXISTS (SELECT 1 FROM task WHERE expiry <= :now),
     EXISTS (SELECT 1 FROM lane CROSS JOIN task ON task.lane = lane.id WHERE task.due_at <= :now),
-    EXISTS (
-        SELECT 1 FROM json_each(:lanes) AS mine
-        CROSS JOIN task ON task.lane = mine.value AND task.place = 1
+    (
+        SELECT json_group_array(mine.value) FROM json_each(:lanes) AS mine
+        WHERE EXISTS (SELECT 1 FROM task WHERE place = 1 AND lane = mine.value)
     ),
     (
         SELECT min(due) FROM (
@@ -27,8 +27,6 @@ SELECT
 -- into the queue. So the cost is one probe per lane and one per task taken, whatever the backlog.
 -- The successor is looked for in two steps because a comparison of pairs would only use the index
 -- for the rank, and thousands may have the same.
--- One row comes back, not one per task: see `haste`. Payloads are strung together, to be cut by
--- their lengths: JSON could not hold them byte by byte.
 WITH RECURSIVE line (seq, lane, rank, id) AS (
     SELECT task.seq, task.lane, task.rank, task.id
     FROM json_each(:lanes) AS mine
@@ -60,6 +58,18 @@ SELECT
     )),
     CAST(group_concat(payload, '') AS BLOB)
 FROM (SELECT task.* FROM line CROSS JOIN task ON task.seq = line.seq);
+
+-- name: first_in_lane
+-- The same for a single lane, which is common and a quarter cheaper.
+-- One row comes back, not one per task: see `haste`. Payloads are strung together, to be cut by
+-- their lengths: JSON could not hold them byte by byte.
+SELECT
+    json_group_array(json_array(
+        seq, rank, id, lane, length(payload), attempt, name, charged, max_retries, crash_count,
+        timeout, retry, lock_key, cause, trace, owner, expiry
+    )),
+    CAST(group_concat(payload, '') AS BLOB)
+FROM (SELECT * FROM task WHERE place = 1 AND lane = :lanes ->> 0 ORDER BY rank, id LIMIT :limit);
 
 -- name: start
 UPDATE task

@@ -1,6 +1,19 @@
+-- name: complete_alike
+-- The common end: tasks without keys that succeeded, and all with the same result. Nearly twice as
+-- fast as `complete`. `+` keeps the planner from starting at the running tasks: it must go from the
+-- given ids to their tasks.
+UPDATE task
+SET place = 4, state = 'completed', ended = 'completed', finished_at = ?1,
+    charged = ?4, crash_count = ?5, result = ?6, error = NULL, reason = NULL
+WHERE id IN (SELECT value FROM json_each(?7))
+    AND attempt = ?2
+    AND +worker_id = ?3
+    AND +place = 3
+    AND holds IS NULL
+    AND live_key IS NULL;
+
 -- name: complete
--- The common end: a task without keys that succeeded. `+` keeps the planner from starting at the
--- running tasks: it must go from the given rows to their tasks.
+-- The same, each with its own result.
 UPDATE task
 SET place = 4, state = 'completed', ended = 'completed', finished_at = ?1,
     charged = given.column4, crash_count = given.column5, result = given.column6,
