@@ -34,13 +34,14 @@ _UNITS = {
     }.items()
     for unit in units.split()
 }
-_NUMBER = re.compile(r"\d+(\.\d+)?|\.\d+")
-_PART = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)\s*")
+_NUMBER = re.compile(r"[0-9]+(\.[0-9]+)?|\.[0-9]+")
+_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([a-z]+)\s*")
 _ISO = re.compile(
     r"P(?:(?P<w>\d+)W)?(?:(?P<d>\d+)D)?"
-    r"(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+(?:\.\d+)?)S)?)?"
+    r"(?:T(?:(?P<h>\d+)H)?(?:(?P<m>\d+)M)?(?:(?P<s>\d+(?:\.\d+)?)S)?)?",
+    re.ASCII,
 )
-_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+_SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 
 
 def parse_duration(value: object) -> float:
@@ -70,8 +71,10 @@ def _seconds(value: object) -> float | None:
     match value:
         case bool():
             return None
-        case int() | float():
-            return None if math.isnan(value) else float(min(max(value, -1), LONGEST * 2))
+        case int():
+            return float(min(max(value, -1), int(LONGEST) * 2))
+        case float():
+            return None if math.isnan(value) else value
         case timedelta():
             return value.total_seconds()
         case str():
@@ -112,5 +115,8 @@ def _bytes(value: object) -> int | None:
 
 
 def _shown(value: object) -> str:
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # Python refuses to write out an integer of thousands of digits
+        text = f"a huge {type(value).__name__}"
     return text if len(text) <= 60 else f"{text[:57]}…"

@@ -62,17 +62,15 @@ def define(
     home: Home,
     registry: Registry,
     keywords: Mapping[str, object],
-    *,
-    depth: int = 1,
 ) -> Definition[..., Any, Any]:
-    """Make a definition and register it. `depth` frames up is where the decorator stands."""
+    """Make a definition and register it. To be called by the decorator itself, not deeper."""
     if isinstance(function, Definition):
         raise InvalidOption("task", f"{function.name} is a task already; decorate it once")
     if not callable(function) or not hasattr(function, "__qualname__"):
         raise InvalidOption(
             "task", f"expected a function, got {function!r}; options are given by name"
         )
-    signature = Signature(function, _local_names(function, depth + 1))
+    signature = Signature(function, _local_names(function))
     spec = read_spec(function, signature, keywords)
     kind = ContextDefinition if signature.wants_context else PlainDefinition
     definition: Definition[..., Any, Any] = kind(function, signature, spec, home)
@@ -80,6 +78,8 @@ def define(
     return definition
 
 
-def _local_names(function: Callable[..., Any], depth: int) -> Mapping[str, Any]:
-    """The local variables around a nested function: its annotations may name classes there."""
-    return dict(sys._getframe(depth).f_locals) if "<locals>" in function.__qualname__ else {}
+def _local_names(function: Callable[..., Any]) -> Mapping[str, Any]:
+    """The local variables where a nested function is decorated: its annotations may name classes
+    there. That is three frames up: past `define` and the decorator.
+    """
+    return dict(sys._getframe(3).f_locals) if "<locals>" in function.__qualname__ else {}

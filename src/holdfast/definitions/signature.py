@@ -111,5 +111,11 @@ def _built(build: Callable[[], T], task: str) -> T:
             "Annotate with plain types, dataclasses or Pydantic models, and pass ids or URLs "
             "instead of connections, files and the like."
         ) from None
-    except (PydanticUserError, NameError) as error:
+    except PydanticUserError as error:
+        if error.code in {"class-not-fully-defined", "undefined-annotation"}:
+            raise Unresolved(error.message) from None
+        raise InvalidArguments(
+            f"task {task!r} has an annotation that Pydantic cannot read: {error.message}"
+        ) from None
+    except NameError as error:
         raise Unresolved(str(error)) from None

@@ -1,0 +1,237 @@
+"""Every knob, three ways; what is misspelt is refused."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from holdfast.core.priority import Aging
+from holdfast.core.retry import RetryPolicy
+from holdfast.core.task import Priority
+from holdfast.errors import ConfigError
+from holdfast.settings import Settings
+
+KNOBS: dict[str, tuple[object, str, str, object]] = {
+    # name: as keyword, in the environment, in pyproject.toml, as it is read
+    "url": ("sqlite:///a.db", "sqlite:///a.db", '"sqlite:///a.db"', "sqlite:///a.db"),
+    "redis_url": ("redis://h", "redis://h", '"redis://h"', "redis://h"),
+    "lease": ("1m", "PT1M", "60", 60.0),
+    "heartbeat": (timedelta(seconds=4), "4s", '"4s"', 4.0),
+    "sweep": (2.5, "2.5", "2.5", 2.5),
+    "poll": ("500ms", "0.5", '"500ms"', 0.5),
+    "retry_base": ("7s", "7", '"7s"', 7.0),
+    "retry_multiplier": (3, "3", "3.0", 3.0),
+    "retry_cap": ("2h", "2h", '"PT2H"', 7200.0),
+    "aging_low": ("1m", "60", '"1m"', 60.0),
+    "aging_normal": ("1h30m", "1h30m", "5400", 5400.0),
+    "max_retries": (0, "0", "0", 0),
+    "timeout": ("20m", "1200", '"20m"', 1200.0),
+    "crash_limit": (5, "5", "5", 5),
+    "drain": (0, "0", "0", 0.0),
+    "max_payload": ("2MiB", "2097152", '"2MiB"', 2 * 1024 * 1024),
+    "max_result": (1000, "1kB", "1000", 1000),
+    "retention": ("1d", "86400", '"P1D"', 86_400.0),
+    "dead_letter_retention": ("60d", "60d", '"60d"', 60 * 86_400.0),
+    "idempotency_window": ("1h", "1h", '"1h"', 3600.0),
+    "queues": (["mail", "default"], "mail, default", '["mail", "default"]', ("mail", "default")),
+    "concurrency": (16, "16", "16", 16),
+    "processes": (2, "2", "2", 2),
+    "capabilities": ({"gpu", "big"}, "gpu,big", '"big,gpu"', frozenset({"gpu", "big"})),
+}
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A project of its own, without anybody's variables."""
+    monkeypatch.chdir(tmp_path)
+    for name in KNOBS:
+        monkeypatch.delenv(f"HOLDFAST_{name.upper()}", raising=False)
+    (tmp_path / "pyproject.toml").write_text("")
+    return tmp_path
+
+
+def write_table(folder: Path, *lines: str) -> None:
+    (folder / "pyproject.toml").write_text("\n".join(["[tool.holdfast]", *lines]))
+
+
+def test_this_test_knows_every_knob() -> None:
+    assert set(KNOBS) == {field.name for field in fields(Settings)}
+
+
+def test_without_a_word_the_defaults_hold() -> None:
+    assert Settings.load() == Settings()
+
+
+@pytest.mark.parametrize("name", KNOBS)
+def test_every_knob_is_read_as_a_keyword(name: str) -> None:
+    keyword, _, _, value = KNOBS[name]
+
+    settings = Settings.load(**{name: keyword})  # type: ignore[arg-type] # any of the names
+
+    assert getattr(settings, name) == value
+
+
+@pytest.mark.parametrize("name", KNOBS)
+def test_every_knob_is_read_from_the_environment(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _, variable, _, value = KNOBS[name]
+    monkeypatch.setenv(f"HOLDFAST_{name.upper()}", variable)
+
+    assert getattr(Settings.load(), name) == value
+
+
+@pytest.mark.parametrize("name", KNOBS)
+def test_every_knob_is_read_from_pyproject(name: str, elsewhere: Path) -> None:
+    _, _, toml, value = KNOBS[name]
+    write_table(elsewhere, f"{name} = {toml}")
+
+    assert getattr(Settings.load(), name) == value
+
+
+def test_a_keyword_wins_over_the_environment_and_that_over_pyproject(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_table(elsewhere, "sweep = 1", "poll = 1", "drain = 1")
+    monkeypatch.setenv("HOLDFAST_POLL", "2")
+    monkeypatch.setenv("HOLDFAST_DRAIN", "2")
+
+    settings = Settings.load(drain=3)
+
+    assert (settings.sweep, settings.poll, settings.drain) == (1.0, 2.0, 3.0)
+
+
+def test_none_means_not_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_DRAIN", "7")
+
+    assert Settings.load(drain=None, url=None) == Settings(drain=7.0)
+
+
+def test_the_nearest_pyproject_upward_is_read(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_table(elsewhere, "concurrency = 3")
+    (elsewhere / "src" / "shop").mkdir(parents=True)
+    monkeypatch.chdir(elsewhere / "src" / "shop")
+
+    assert Settings.load().concurrency == 3
+
+
+@pytest.mark.parametrize("name", ["leese", "max_retry", "LEASE", "queue", "xyz"])
+def test_an_unknown_keyword_is_refused_with_the_closest_name(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"no such setting\..*Expected one of: url, ") as refused:
+        Settings.load(**{name: 1})  # type: ignore[arg-type] # a wrong name is the point
+
+    assert refused.value.setting == name
+
+
+def test_an_unknown_variable_is_refused_by_its_full_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_CONCURENCY", "3")
+
+    with pytest.raises(ConfigError, match=r"HOLDFAST_CONCURENCY.* Did you mean 'concurrency'"):
+        Settings.load()
+
+
+def test_an_unknown_name_in_pyproject_is_refused_with_the_file(elsewhere: Path) -> None:
+    write_table(elsewhere, "drian = 3")
+
+    with pytest.raises(ConfigError, match=r"drian in \[tool.holdfast\] of .*Did you mean 'drain'"):
+        Settings.load()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("url", "holdfast.db"), ("url", 3), ("lease", "x"), ("lease", 0), ("lease", -1),
+        ("lease", True),
+        ("poll", "1 lightyear"), ("retry_multiplier", 0.5), ("retry_multiplier", "x"),
+        ("retry_multiplier", float("nan")), ("max_retries", -1), ("max_retries", 1.5),
+        ("max_retries", "three"), ("timeout", 0), ("crash_limit", 0), ("max_payload", 0),
+        ("max_payload", "big"), ("queues", []), ("queues", ""), ("queues", ["a", ""]),
+        ("queues", 3),
+        ("queues", ["a\x00"]), ("concurrency", 0), ("processes", "0"), ("capabilities", [1]),
+    ],
+)  # fmt: skip
+def test_a_bad_value_is_refused_with_what_was_expected_and_found(name: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=rf"^{name}: expected .*got ") as refused:
+        Settings.load(**{name: value})  # type: ignore[arg-type] # a wrong type is the point
+
+    assert refused.value.setting == name
+
+
+def test_a_bad_value_in_the_environment_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_LEASE", "soon")
+
+    with pytest.raises(ConfigError, match=r"^HOLDFAST_LEASE: expected a duration .*got 'soon'"):
+        Settings.load()
+
+
+def test_a_broken_pyproject_is_named(elsewhere: Path) -> None:
+    (elsewhere / "pyproject.toml").write_text("[tool.holdfast\n")
+
+    with pytest.raises(ConfigError, match=r"pyproject\.toml cannot be read"):
+        Settings.load()
+
+
+def test_a_heartbeat_as_long_as_the_lease_is_refused() -> None:
+    with pytest.raises(ConfigError, match="heartbeat: expected less than lease"):
+        Settings.load(lease=10, heartbeat=10)
+
+
+def test_a_short_lease_takes_the_heartbeat_along() -> None:
+    assert Settings.load(lease="3s").heartbeat == 1.0
+
+
+def test_a_long_lease_leaves_the_heartbeat() -> None:
+    assert Settings.load(lease="5m").heartbeat == 10.0
+
+
+def test_a_star_among_the_queues_means_all_of_them() -> None:
+    assert Settings.load(queues="*").served_queues is None
+    assert Settings.load(queues="a,b,a").served_queues == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("priority", "retries", "timeout"),
+    [
+        (Priority.CRITICAL, 5, 300.0),
+        (Priority.HIGH, 5, 300.0),
+        (Priority.NORMAL, 3, 600.0),
+        (Priority.LOW, 2, 900.0),
+    ],
+)
+def test_retries_and_timeout_go_by_priority(
+    priority: Priority, retries: int, timeout: float
+) -> None:
+    settings = Settings()
+
+    assert settings.retries_for(priority) == retries
+    assert settings.timeout_for(priority) == timeout
+
+
+def test_set_retries_and_timeout_hold_for_every_priority() -> None:
+    settings = Settings.load(max_retries=1, timeout="5s")
+
+    assert {settings.retries_for(p) for p in Priority} == {1}
+    assert {settings.timeout_for(p) for p in Priority} == {5.0}
+
+
+def test_backoff_and_aging_come_from_the_settings() -> None:
+    settings = Settings.load(retry_base=1, retry_multiplier=3, retry_cap="1m", aging_low=5)
+
+    assert settings.retry_policy == RetryPolicy(base=1.0, multiplier=3.0, cap=60.0)
+    assert settings.aging == Aging(low=5.0, normal=1200.0)
+
+
+def test_overriding_changes_only_what_is_given() -> None:
+    settings = Settings.load(drain=5).override(concurrency=3, queues="mail")
+
+    assert settings == Settings(drain=5.0, concurrency=3, queues=("mail",))
+
+
+def test_overriding_refuses_what_loading_refuses() -> None:
+    with pytest.raises(ConfigError, match=r"^lease: expected"):
+        Settings().override(lease="never")
