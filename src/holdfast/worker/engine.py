@@ -92,6 +92,8 @@ class Engine:
             execute=chain(middleware, self._execute),
             report=self.reporter.put,
             settle=self.ledger.enter,
+            too_old=settings.lease / 3,
+            confirm=self.membership.confirm,
         )
         self.cancels = CancelWatch(
             store,

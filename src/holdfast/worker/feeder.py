@@ -142,7 +142,7 @@ class Feeder:
         ahead = self._pace.ahead(self._floor.ages())
         shelf.low = ahead // 2
         held, enough = len(shelf), max(ahead, shelf.idle)
-        if held > 2 * enough + 1:
+        if held > 2 * enough and time.monotonic() - shelf.filled_at >= LOOK_AGAIN:
             # Work was guessed to be short and is not: let others have what will not start soon.
             self._release(held - enough)
             return 0

@@ -90,6 +90,11 @@ class Membership:
         if any(refusal.worker_id == self._id for refusal in refusals):
             await self.tick()
 
+    async def confirm(self, worker_id: WorkerId) -> bool:
+        """Ask the store whether that id still holds its leases."""
+        await self.tick()
+        return worker_id == self._id
+
     async def tick(self) -> float:
         """Say that we are alive and how busy; renew if nobody believes it."""
         worker_id = self._id

@@ -8,6 +8,7 @@ itself, and an idle one is woken only when claims are there and nobody is awake.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 
@@ -17,7 +18,8 @@ from holdfast.core.task import Claim, TaskId, WorkerId
 class Shelf:
     """Claims that were made and have not started, most urgent first.
 
-    `on_room` is called when few are left (`low`) or a slot has nothing to do.
+    `on_room` is called when few are left (`low`) or a slot has nothing to do. `filled_at` is when
+    claims came last, in monotonic time.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, on_room: Callable[[], None]) -> None:
@@ -28,6 +30,7 @@ class Shelf:
         self._awake = 0
         self._closed = False
         self.low = 0
+        self.filled_at = 0.0
 
     def __len__(self) -> int:
         return len(self._claims)
@@ -39,6 +42,7 @@ class Shelf:
 
     def put(self, claims: Sequence[Claim]) -> None:
         """Claims have come."""
+        self.filled_at = time.monotonic()
         self._claims.extend(claims)
         self._pass_on()
 

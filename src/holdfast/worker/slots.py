@@ -13,9 +13,10 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from holdfast.core.lifecycle import Outcome, Released, Stopped
-from holdfast.core.task import Claim, Report
+from holdfast.core.task import Claim, Report, WorkerId
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
+from holdfast.errors import StoreUnavailable
 from holdfast.worker.coroutines import CoroutineRunner, Suspended
 from holdfast.worker.middleware.chain import Execute
 from holdfast.worker.pace import Pace
@@ -33,6 +34,8 @@ class Slots:
     """Runs what is on the shelf, `size` bodies at a time.
 
     `hot` runs coroutines without ceremony; `execute` runs everything, in whatever surrounds it.
+    A claim that lay on the shelf for `too_old` seconds starts only if `confirm` says that the lease
+    holds: a process that was paused must not start what others may have started since.
     """
 
     def __init__(
@@ -45,6 +48,8 @@ class Slots:
         execute: Execute,
         report: Callable[[Report], None],
         settle: Callable[[Claim, Outcome], None],
+        too_old: float,
+        confirm: Callable[[WorkerId], Awaitable[bool]],
     ) -> None:
         self._shelf = shelf
         self._registry = registry
@@ -53,6 +58,8 @@ class Slots:
         self._execute = execute
         self._report = report
         self._settle = settle
+        self._too_old = too_old
+        self._confirm = confirm
         self._running: dict[Run, asyncio.Task[None]] = {}
         self._slots: set[asyncio.Task[None]] = set()
         self._all_home = asyncio.Event()
@@ -120,7 +127,10 @@ class Slots:
                 if claim is None:
                     return
                 turn_over = clock() + TURN
-            run = self._prepare(claim, clock())
+            started = clock()
+            if started - shelf.filled_at > self._too_old and not await self._is_ours(claim):
+                continue
+            run = self._prepare(claim, started)
             if run is None:
                 continue
             outcome: Outcome | Suspended | None
@@ -148,6 +158,17 @@ class Slots:
             if now > turn_over:
                 await asyncio.sleep(0)
                 turn_over = clock() + TURN
+
+    async def _is_ours(self, claim: Claim) -> bool:
+        """A claim that waited so long: was this process paused, and the lease lost meanwhile?"""
+        try:
+            if await self._confirm(claim.worker_id):
+                self._shelf.filled_at = time.monotonic()
+                return True
+            log.warning("task.lease_lost", task=claim.task_id, attempt=claim.attempt)
+        except StoreUnavailable:
+            self._settle(claim, Released())
+        return False
 
     def _prepare(self, claim: Claim, now: float) -> Run | None:
         definition = self._registry.get(claim.name)

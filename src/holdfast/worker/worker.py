@@ -34,6 +34,8 @@ from holdfast.worker.run import StopReason
 
 log = structlog.get_logger("holdfast.worker")
 
+LAST_STOPS = 5.0
+"""Seconds that a body has to end after it was told to, before the worker leaves without it."""
 LAST_SAVES = 5.0
 """Seconds that a stopping worker goes on trying to save what has ended, if the store is away."""
 
@@ -144,11 +146,12 @@ class Worker:
             engine.feeder.close()
             engine.slots.stop(StopReason.DRAINED)
             await _cancelled(chores)
-            await asyncio.wait({feeding})
+            await _ended(feeding, within=LAST_SAVES)
             await self._save_the_rest(engine, saving)
             await engine.close()
             await engine.membership.retire()
-        feeding.result()
+        if not feeding.cancelled():
+            feeding.result()
 
     async def _save_the_rest(self, engine: Engine, saving: asyncio.Future[None]) -> None:
         engine.settler.close()
@@ -174,6 +177,9 @@ class Worker:
         if engine.slots.busy:
             log.warning("worker.interrupting", worker=self.id, running=engine.slots.busy)
             engine.slots.stop(StopReason.DRAINED)
+            await asyncio.wait({home}, timeout=LAST_STOPS)
+            for run in engine.slots.running:
+                engine.slots.give_up(run)
         await home
         await _cancelled([hurry])
 
@@ -220,6 +226,11 @@ class Worker:
             "tasks": len(self._registry),
             "store": self._store.url,
         }
+
+
+async def _ended(task: asyncio.Future[Any], *, within: float) -> None:
+    await asyncio.wait({task}, timeout=within)
+    await _cancelled([task])
 
 
 async def _cancelled(tasks: Sequence[asyncio.Future[Any]]) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 
 import pytest
 from tests.integration.worker.faults import Spoiled
 from tests.integration.worker.workshop import Workshop
 
-from holdfast.core.task import AttemptEnd, Cause, Reason, State, TaskFilter, WorkerStatus
+from holdfast.core.task import AttemptEnd, Cause, Reason, State, TaskFilter, TaskId, WorkerStatus
 from holdfast.definitions.context import Context
 from holdfast.ports.store import Store
 from holdfast.testing.eventually import eventually
@@ -253,3 +254,39 @@ async def test_pruning_forgets_what_is_old_enough(shop: Workshop) -> None:
     assert rests == [0.1, 60.0]
     assert await shop.store.count(TaskFilter(), limit=1000) == 0
     assert WINDOW > 0
+
+
+async def test_a_worker_that_was_paused_does_not_start_what_it_had_claimed_before(
+    shop: Workshop,
+) -> None:
+    starts: list[str] = []
+    spoiled, store = Spoiled.around(shop.store)
+
+    @shop.task()
+    async def noop() -> None: ...
+
+    @shop.task(priority="low")
+    async def work(ctx: Context) -> None:
+        starts.append(ctx._claim.worker_id)
+        if len(starts) == 1:
+            spoiled.gates["claim"] = asyncio.Event()
+            await shop.store.bury(worker.id, beats=None)
+            # Nothing of this process runs for longer than its lease.
+            time.sleep(0.6)  # noqa: ASYNC251
+
+    await shop.submit_many(noop, [()] * 300)
+    tasks = await shop.submit_many(work, [()] * 50)
+    async with shop.working(store=store, concurrency=1, lease=0.6, heartbeat=0.1) as worker:
+        zombie = worker.id
+        await eventually(lambda: worker.id != zombie)
+        spoiled.gates.pop("claim").set()
+        await eventually(lambda: rescued_all(shop, tasks), within=15)
+
+    assert starts.count(zombie) == 1
+    assert max(spoiled.limits) > 1, "nothing was claimed ahead: the test shows nothing"
+
+
+async def rescued_all(shop: Workshop, tasks: list[TaskId]) -> bool:
+    await rescue(shop)
+    states = {(await shop.get(task)).state for task in tasks}
+    return states == {State.COMPLETED}
