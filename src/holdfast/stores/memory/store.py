@@ -8,7 +8,6 @@ suspends: a coroutine that does nothing but poll this store must let its event l
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -46,6 +45,7 @@ from holdfast.core.task import (
 )
 from holdfast.errors import WorkerGone
 from holdfast.ports.clock import Clock
+from holdfast.stores.clock import SystemClock
 from holdfast.stores.memory.keys import KeyBook
 from holdfast.stores.memory.places import Places
 from holdfast.stores.memory.values import (
@@ -65,11 +65,6 @@ _ALIVE = (WorkerStatus.ACTIVE, WorkerStatus.DRAINING)
 _AHEAD_CAP = 1000
 
 
-class _HostClock:
-    def now_us(self) -> int:
-        return time.time_ns() // 1000
-
-
 class MemoryStore:
     """All of `ports.store.Store`, without durability. Usable from any thread and event loop."""
 
@@ -77,7 +72,7 @@ class MemoryStore:
     abilities: frozenset[str] = frozenset()
 
     def __init__(self, *, clock: Clock | None = None) -> None:
-        self._clock = clock or _HostClock()
+        self._clock = clock or SystemClock()
         self._lock = threading.Lock()
         self._places = Places()
         self._tasks = self._places.tasks

@@ -28,6 +28,7 @@ pytest.register_assert_rewrite(
             "idempotency",
             "listing",
             "locking",
+            "many_processes",
             "numbers",
             "opening",
             "ordering",
@@ -55,6 +56,7 @@ from holdfast.testing.suites.expiring import ExpirySuite  # noqa: E402
 from holdfast.testing.suites.idempotency import IdempotencySuite  # noqa: E402
 from holdfast.testing.suites.listing import FilterSuite, PageSuite  # noqa: E402
 from holdfast.testing.suites.locking import LockSuite  # noqa: E402
+from holdfast.testing.suites.many_processes import ManyProcessesSuite  # noqa: E402
 from holdfast.testing.suites.numbers import StatsSuite  # noqa: E402
 from holdfast.testing.suites.opening import OpenSuite  # noqa: E402
 from holdfast.testing.suites.ordering import OrderSuite, StarvationSuite  # noqa: E402
@@ -98,6 +100,7 @@ class StoreConformance(
     StandingSuite,
     StatsSuite,
     EdgeSuite,
+    ManyProcessesSuite,
 ):
     """Everything a store promises."""
 
@@ -115,6 +118,7 @@ __all__ = [
     "HistorySuite",
     "IdempotencySuite",
     "LockSuite",
+    "ManyProcessesSuite",
     "OpenSuite",
     "OrderSuite",
     "PageSuite",
