@@ -7,8 +7,9 @@ How a page says so, in the order of its blocks and in one fresh folder:
     ```output                      is what the script before it printed
     ```console                     `$ command` lines are run, what follows each is its output
 
-A line `…` in an output stands for any lines, `…` inside a line for any text. ```py is a fragment:
-it is not run, and a test of the house only checks that it is Python.
+`ID` in a command is the first task id in the last output that had one. A line `…` in an output
+stands for any lines, `…` inside a line for any text. ```py is a fragment: it is not run, and a test
+of the house only checks that it is Python.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def runs(page: Path) -> bool:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if runs(page)], ids=name_of)
 def test_the_page_does_what_it_shows(page: Path, tmp_path: Path) -> None:
-    printed = ""
+    printed = task_id = ""
     for block in blocks(page):
         match block.language:
             case "python" if block.title:
@@ -46,7 +47,10 @@ def test_the_page_does_what_it_shows(page: Path, tmp_path: Path) -> None:
                 assert_matches(printed, block.text, block)
             case "console":
                 for command, expected in sessions(block.text):
-                    assert_matches(run(["sh", "-c", command], tmp_path, block), expected, block)
+                    ready = re.sub(r"\bID\b", task_id, command)
+                    printed = run(["sh", "-c", ready], tmp_path, block)
+                    assert_matches(printed, expected, block)
+                    task_id = first_id(printed) or task_id
 
 
 def run(command: list[str], folder: Path, block: Block) -> str:
@@ -63,13 +67,12 @@ def run(command: list[str], folder: Path, block: Block) -> str:
         command,
         cwd=folder,
         env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
-    assert done.returncode == 0, f"{place(block)}: {' '.join(command)}\n{done.stdout}"
+    assert done.returncode == 0, f"{place(block)}: {' '.join(command)}\n{done.stdout}{done.stderr}"
     return done.stdout
 
 
@@ -77,6 +80,11 @@ def sessions(text: str) -> Iterator[tuple[str, str]]:
     for part in re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]:
         command, _, output = part.partition("\n")
         yield command, output
+
+
+def first_id(printed: str) -> str:
+    found = re.search(r"[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", printed)
+    return found[0] if found else ""
 
 
 def assert_matches(printed: str, expected: str, block: Block) -> None:
