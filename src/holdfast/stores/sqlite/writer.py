@@ -22,12 +22,13 @@ import queue
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, StoreError
 from holdfast.ports.clock import Clock
 from holdfast.stores.sqlite.faults import explain
 from holdfast.stores.sqlite.haste import HASTE
@@ -111,6 +112,7 @@ class Writer:
         self._lanes = lanes
         self._db: sqlite3.Connection | None = None
         self._inbox = queue.SimpleQueue[Job | None]()
+        self._is_stopped = False
         self._thread = threading.Thread(target=self._loop, name="holdfast-writer", daemon=True)
 
     def start(self, db: sqlite3.Connection) -> None:
@@ -140,12 +142,17 @@ class Writer:
         loop = asyncio.get_running_loop()
         late = cast("Callable[[object], None] | None", undo)
         future = loop.create_future()
-        self._inbox.put(Job(work, peek, late, loop, future))
+        self._put(Job(work, peek, late, loop, future))
         return cast("T", await future)
 
     def tell(self, work: Callable[[Unit], object]) -> None:
         """Have this done; nobody waits for it."""
-        self._inbox.put(Job(work))
+        self._put(Job(work))
+
+    def _put(self, job: Job) -> None:
+        self._inbox.put(job)
+        if self._is_stopped:
+            self._refuse_the_rest()
 
     def _loop(self) -> None:
         going = True
@@ -159,6 +166,18 @@ class Writer:
                 if going:
                     jobs = self._put_back(jobs)
         self._drop()
+        self._is_stopped = True
+        self._refuse_the_rest()
+
+    def _refuse_the_rest(self) -> None:
+        """Answer those who came while the door was closing, from whichever thread is last."""
+        late: list[Job] = []
+        while not self._inbox.empty():
+            with suppress(queue.Empty):
+                job = self._inbox.get_nowait()
+                late += [job] if job else []
+        self._fail(late, StoreError(f"{self._path} was closed meanwhile. Nothing was written."))
+        _deliver(late)
 
     def _take(self) -> tuple[list[Job], bool]:
         """Wait for a job and take along what else is there; False if the store closes."""
