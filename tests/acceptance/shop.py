@@ -1,0 +1,145 @@
+"""The app that the acceptance tests run in real worker processes.
+
+Each handler says in the start log that it begins and ends; the log outlives the process that wrote
+it. Settings come from the environment, as in production.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import os
+import signal
+import time
+from pathlib import Path
+
+from holdfast import Context, Holdfast, fixed
+from holdfast.testing.startlog import StartLog
+
+app = Holdfast()
+log = StartLog(os.environ["SHOP_LOG"])
+soon = fixed(0.2)
+
+
+@app.task(name="noop")
+async def noop(ctx: Context, n: int = 0) -> int:
+    with log.body(ctx):
+        return n
+
+
+@app.task(name="work", max_retries=5, retry=soon)
+def work(ctx: Context, seconds: float, fail_first: bool = False) -> int:
+    """Sleeps in a thread; the first attempt may fail."""
+    with log.body(ctx):
+        time.sleep(seconds)
+        if fail_first and ctx.attempt == 1:
+            raise ValueError("the first attempt fails")
+        return ctx.attempt
+
+
+@app.task(name="nap", max_retries=5, retry=soon)
+async def nap(ctx: Context, seconds: float) -> int:
+    """Sleeps on the loop; can be cancelled anywhere."""
+    with log.body(ctx):
+        await asyncio.sleep(seconds)
+        return ctx.attempt
+
+
+@app.task(name="patient")
+def patient(ctx: Context, seconds: float) -> str:
+    """A sync loop in a thread that looks whether it should stop."""
+    with log.body(ctx):
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            if ctx.stop_requested:
+                return "asked to stop"
+            time.sleep(0.02)
+        return "ran to its end"
+
+
+@app.task(name="locked", lock="doc:{doc}", max_retries=5, retry=soon)
+def locked(ctx: Context, doc: str, seconds: float) -> int | None:
+    with log.body(ctx, lock=f"doc:{doc}"):
+        time.sleep(seconds)
+        return ctx.fence
+
+
+@app.task(name="gpu", requires={"gpu"})
+async def gpu(ctx: Context) -> int:
+    with log.body(ctx):
+        return os.getpid()
+
+
+@app.task(name="gil", timeout=60)
+def gil(ctx: Context, seconds: float) -> int:
+    """Holds the interpreter in a C call: no other thread of this process runs meanwhile."""
+    with log.body(ctx):
+        hold_the_gil(seconds)
+        return ctx.attempt
+
+
+@app.task(name="poison", max_retries=50, retry=soon)
+def poison(ctx: Context) -> None:
+    """Kills the worker that runs it."""
+    log.begin(ctx)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@app.task(name="poison_child", executor="process", max_retries=50, retry=soon)
+def poison_child(ctx: Context) -> None:
+    """Kills the child process that runs it."""
+    log.begin(ctx)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@app.task(name="child", executor="process", timeout=600)
+def child(ctx: Context, seconds: float) -> int:
+    with log.body(ctx):
+        time.sleep(seconds)
+        return os.getpid()
+
+
+@app.task(name="stubborn", executor="process", timeout=1.0, max_retries=0)
+def stubborn(ctx: Context, how: str) -> None:
+    """Runs for ever in one of the ways that are hard to stop."""
+    log.begin(ctx)
+    while True:
+        match how:
+            case "sleep":
+                time.sleep(1000)
+            case "spin":
+                sum(range(10_000))
+            case "gil":
+                hold_the_gil(1000.0)
+            case "swallow":
+                swallow_everything()
+
+
+@app.task(name="hungry", executor="process", memory_limit="300 MiB", max_retries=0)
+def hungry(ctx: Context) -> int:
+    log.begin(ctx)
+    held = [bytearray(50 * 1024 * 1024) for _ in range(200)]
+    return len(held)
+
+
+@app.task(name="ephemeral")
+def fill(text: str) -> int:
+    return len(text)
+
+
+def hold_the_gil(seconds: float) -> None:
+    libc = ctypes.PyDLL(None)  # unlike CDLL, calls through it keep the interpreter
+    until = time.monotonic() + seconds
+    while (left := until - time.monotonic()) > 0:
+        libc.usleep(int(min(left, 900.0) * 1_000_000))
+
+
+def swallow_everything() -> None:
+    try:
+        time.sleep(1000)
+    except BaseException:  # noqa: BLE001 - this is the point
+        pass
+
+
+def touch(path: str) -> None:
+    Path(path).touch()

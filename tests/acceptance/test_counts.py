@@ -1,0 +1,68 @@
+"""Counted from outside: as many tasks as submits should make, as many starts as tasks."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from holdfast.core.task import TaskFilter
+from tests.acceptance.conftest import MakeStage
+from tests.acceptance.stage import Stage, ids, until
+
+pytestmark = pytest.mark.acceptance
+
+SUBMIT_TOGETHER = """
+import asyncio, time
+async def main():
+    await app.open_async()
+    print("ready", flush=True)
+    sys.stdin.readline() if False else None
+    while time.time() < float(sys.argv[1]): pass
+    handles = await asyncio.gather(*(
+        shop.noop.options(idempotency_key="once").submit_async(1) for _ in range(50)))
+    for handle in handles: print(handle.id, handle.created)
+asyncio.run(main())
+app.close()
+"""
+
+
+def test_200_submits_of_one_idempotency_key_from_4_processes_make_one_task(stage: Stage) -> None:
+    import time
+
+    together = str(time.time() + 2.0)
+
+    submitters = [stage.python(SUBMIT_TOGETHER, together) for _ in range(4)]
+    lines = [line for process in submitters for line in process.communicate()[0].splitlines()]
+
+    answers = [line.split() for line in lines if line != "ready"]
+    assert len(answers) == 200
+    assert len({task_id for task_id, _ in answers}) == 1
+    assert [created for _, created in answers].count("True") == 1
+    assert stage.app.count(TaskFilter()) == 1
+    assert [process.returncode for process in submitters] == [0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("processors", "arguments", "tasks"),
+    [(3, ("-c", "1"), 100), (2, ("--processes", "4", "-c", "10"), 5_000)],
+    ids=["3 processors, 100 tasks", "8 processors, 5000 tasks"],
+)
+def test_every_task_starts_once(
+    make_stage: MakeStage, processors: int, arguments: tuple[str, ...], tasks: int
+) -> None:
+    stage = make_stage()
+    handles = stage.app.submit_many([stage.shop.noop.call(n) for n in range(tasks)])
+
+    workers = [stage.worker(*arguments, ready=False) for _ in range(processors)]
+    until(lambda: not stage.unfinished(), within=60)
+    for worker in workers:
+        worker.signal(signal.SIGTERM)
+
+    assert [worker.wait() for worker in workers] == [0] * processors
+    starts = stage.log.starts()
+    assert len(starts) == tasks
+    assert sorted(start.task_id for start in starts) == sorted(ids(handles))
+    assert stage.broken(ids(handles)) == []
+    if tasks > 1000:
+        assert len({start.pid for start in starts}) > 1

@@ -1,0 +1,82 @@
+"""Deaths of one kind or another: children, poison, and what only looks like death."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from holdfast.core.task import AttemptEnd, Cause, Reason, State
+from tests.acceptance.stage import Stage, descendants, ids, is_alive, send, until
+
+pytestmark = pytest.mark.acceptance
+
+
+def test_a_call_that_holds_the_interpreter_for_two_leases_starts_once(stage: Stage) -> None:
+    stage.worker("-c", "2")
+    stage.worker("-c", "2")
+    handle = stage.shop.gil.submit(4.4)  # the lease is 2 s
+
+    assert handle.result(timeout=30) == 1
+
+    assert [(a.cause, a.ended) for a in handle.history().attempts] == [
+        (Cause.SUBMITTED, AttemptEnd.COMPLETED)
+    ]
+    assert len(stage.log.starts()) == 1
+    assert stage.broken([handle.id]) == []
+
+
+def test_children_die_with_their_supervisor(stage: Stage) -> None:
+    worker = stage.worker("--processes", "2", "-c", "1")
+    handle = stage.shop.child.submit(600.0)
+    until(lambda: stage.begun(handle.id))
+    family = descendants(worker.pid)
+    body = stage.log.starts()[0].pid
+
+    send(worker.pid, signal.SIGKILL)
+
+    assert body in family
+    until(lambda: not any(is_alive(pid) for pid in family), within=5)
+
+
+def test_children_die_with_their_worker_process_and_the_task_goes_on(stage: Stage) -> None:
+    worker = stage.worker("-c", "1")
+    handle = stage.shop.child.submit(1.5)
+    until(lambda: stage.begun(handle.id))
+    body = stage.log.starts()[0].pid
+    process = next(pid for pid in worker.children() if body in descendants(pid))
+
+    send(process, signal.SIGKILL)
+
+    until(lambda: not is_alive(body), within=5)
+    handle.result(timeout=20)
+    assert [a.cause for a in handle.history().attempts] == [Cause.SUBMITTED, Cause.WORKER_LOST]
+    assert stage.broken([handle.id]) == []
+
+
+@pytest.mark.parametrize("kind", ["poison", "poison_child"])
+def test_a_poison_pill_stops_and_its_neighbours_complete(stage: Stage, kind: str) -> None:
+    stage.worker("--processes", "2", "-c", "4")
+    neighbours = stage.app.submit_many([stage.shop.work.call(0.05) for _ in range(20)])
+    pill = getattr(stage.shop, kind).submit()
+    neighbours += stage.app.submit_many([stage.shop.work.call(0.05) for _ in range(20)])
+
+    until(lambda: not stage.unfinished(), within=60)
+
+    task = pill.task()
+    assert (task.state, task.reason, task.crash_count) == (State.DEAD_LETTER, Reason.POISON, 3)
+    assert [a.ended for a in pill.history().attempts] == [AttemptEnd.WORKER_LOST] * 3
+    assert sum(start.task_id == pill.id for start in stage.log.starts()) == 3
+    assert {handle.status() for handle in neighbours} == {State.COMPLETED}
+    assert stage.broken([pill.id, *ids(neighbours)]) == []
+
+
+def test_long_neighbours_of_a_poison_pill_complete(stage: Stage) -> None:
+    stage.worker("-c", "4")
+    neighbours = stage.app.submit_many([stage.shop.nap.call(1.0) for _ in range(3)])
+    pill = stage.shop.poison.submit()
+
+    until(lambda: not stage.unfinished(), within=60)
+
+    assert pill.status() is State.DEAD_LETTER
+    assert {handle.status() for handle in neighbours} == {State.COMPLETED}
