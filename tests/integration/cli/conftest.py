@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,12 +35,54 @@ class Ran:
         return json.loads(self.err)["error"]
 
 
+class Zygote:
+    """The helper process that forks commands; see `zygote.py`."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._process = subprocess.Popen(
+            [sys.executable, str(HERE / "zygote.py")],
+            env=os.environ | {"PYTHONPATH": str(HERE)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(
+        self, arguments: Sequence[str], environment: dict[str, str], folder: Path, stdin: str | None
+    ) -> Ran:
+        given, out, err = (self._folder / name for name in ("stdin", "stdout", "stderr"))
+        given.write_text(stdin or "")
+        request = {
+            "arguments": list(arguments),
+            "environment": environment,
+            "folder": str(folder),
+            "stdin": str(given) if stdin is not None else os.devnull,
+            "stdout": str(out),
+            "stderr": str(err),
+        }
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(request) + "\n")
+        self._process.stdin.flush()
+        code = int(self._process.stdout.readline())
+        return Ran(code, out.read_text(), err.read_text())
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait(10)
+
+
 @dataclass(frozen=True)
 class Shell:
     """A place to run commands in: a folder, and the store they use unless told otherwise."""
 
     folder: Path
     url: str
+    zygote: Zygote
 
     def environment(self, **more: str) -> dict[str, str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith(("HOLDFAST_", "NO_COLOR"))}
@@ -50,18 +92,33 @@ class Shell:
         return [sys.executable, "-m", "holdfast.cli.main", *arguments]
 
     def run(self, *arguments: str, stdin: str | None = None, **environment: str) -> Ran:
+        """Run a command in a process of its own."""
+        return self.zygote.run(arguments, self.environment(**environment), self.folder, stdin)
+
+    def cold(self, *arguments: str) -> Ran:
+        """The same from nothing, as a user's shell does it."""
         done = subprocess.run(
             self.command(*arguments),
             cwd=self.folder,
-            env=self.environment(**environment),
+            env=self.environment(),
             capture_output=True,
-            input=stdin,
-            stdin=subprocess.DEVNULL if stdin is None else None,
+            stdin=subprocess.DEVNULL,
             text=True,
             timeout=60,
             check=False,
         )
         return Ran(done.returncode, done.stdout, done.stderr)
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start a command and leave it running."""
+        return subprocess.Popen(
+            self.command(*arguments),
+            env=self.environment(),
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
 
     def ok(self, *arguments: str) -> Any:
         """Run with --json, expect success, and return what it said."""
@@ -82,16 +139,23 @@ class Shell:
 
 
 @pytest.fixture(scope="session")
-def shell(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+def zygote(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
+    helper = Zygote(tmp_path_factory.mktemp("zygote"))
+    yield helper
+    helper.close()
+
+
+@pytest.fixture(scope="session")
+def shell(tmp_path_factory: pytest.TempPathFactory, zygote: Zygote) -> Shell:
     """The shared store, for tests that only look or keep to their own tasks."""
     folder = tmp_path_factory.mktemp("cli")
-    return Shell(folder, f"sqlite:///{folder / 'shop.db'}")
+    return Shell(folder, f"sqlite:///{folder / 'shop.db'}", zygote)
 
 
 @pytest.fixture
-def fresh(tmp_path: Path) -> Shell:
+def fresh(tmp_path: Path, zygote: Zygote) -> Shell:
     """A store that no other test has seen."""
-    return Shell(tmp_path, f"sqlite:///{tmp_path / 'fresh.db'}")
+    return Shell(tmp_path, f"sqlite:///{tmp_path / 'fresh.db'}", zygote)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,181 @@
+"""Commands that change something."""
+
+from __future__ import annotations
+
+import json
+
+from tests.integration.cli.conftest import Shell
+
+
+def test_submit_prints_the_id_for_people_and_the_outcome_for_machines(fresh: Shell) -> None:
+    text = fresh.run("submit", "shop:app", "send_mail", '{"to": "ann"}')
+    data = fresh.ok("submit", "shop:app", "shop.send_mail", '{"to": "ann"}')
+
+    assert text.code == 0
+    assert len(text.out.strip()) == 36
+    assert set(data) == {"id", "created", "outcome", "state"}
+    assert (data["created"], data["outcome"], data["state"]) == (True, "created", "queued")
+
+
+def test_submit_reads_arguments_from_standard_input(fresh: Shell) -> None:
+    ran = fresh.run("submit", "shop:app", "send_mail", "-", "--json", stdin='{"to": "ann"}')
+
+    assert fresh.ok("task", "get", ran.json["id"])["payload"]["to"] == "ann"
+
+
+def test_submit_passes_every_option_on(fresh: Shell) -> None:
+    task_id = fresh.submit(
+        "send_mail", {"to": "ann"},
+        "--queue", "night", "--priority", "medium", "--delay", "10m", "--expires", "1h",
+        "--tag", "a", "--tag", "b", "--owner", "ann", "--max-retries", "7", "--timeout", "90",
+        "--unique-key", "k",
+    )  # fmt: skip
+
+    task = fresh.ok("task", "get", task_id)
+
+    assert (task["queue"], task["priority"], task["owner"]) == ("night", "normal", "ann")
+    assert (task["max_retries"], task["timeout_seconds"]) == (7, 90.0)
+    assert (task["tags"], task["unique_key"]) == (["mail", "a", "b"], "k")
+    assert task["created_at"] < task["run_at"] < task["expires_at"]
+
+
+def test_a_second_submit_of_a_unique_key_says_that_the_first_is_there(fresh: Shell) -> None:
+    first = fresh.submit("send_mail", {"to": "ann"}, "--unique-key", "only")
+
+    again = fresh.ok("submit", "shop:app", "send_mail", '{"to": "bob"}', "--unique-key", "only")
+    text = fresh.run("submit", "shop:app", "send_mail", '{"to": "c"}', "--unique-key", "only").out
+
+    assert (again["id"], again["created"], again["outcome"]) == (first, False, "unique_key")
+    assert "was there already (unique key)" in text
+
+
+def test_submit_can_wait_for_the_result(fresh: Shell) -> None:
+    worker = fresh.start("worker", "shop:app")
+    try:
+        good = fresh.run("submit", "shop:app", "send_mail", '{"to": "ann"}', "--wait", "30s")
+        bad = fresh.run("submit", "shop:app", "bill", '{"customer": "x"}', "--wait", "30s")
+    finally:
+        worker.terminate()
+        code = worker.wait(30)
+
+    assert (good.code, good.out) == (0, '"1 to ann"\n')
+    assert bad.code == 1
+    assert "is dead_letter: ValueError: no customer 'x'" in bad.out
+    assert code == 0
+
+
+def test_a_wait_that_is_too_short_is_exit_code_1(fresh: Shell) -> None:
+    ran = fresh.run("submit", "shop:app", "send_mail", '{"to": "a"}', "--wait", "50ms", "--json")
+
+    assert ran.code == 1
+    assert ran.error["code"] == "result_timeout"
+
+
+def test_cancel_ends_a_waiting_task_and_refuses_an_ended_one(fresh: Shell) -> None:
+    task_id = fresh.submit("send_mail", {"to": "ann"})
+
+    first = fresh.ok("task", "cancel", task_id)
+    second = fresh.run("task", "cancel", task_id, "--json")
+
+    assert first["tasks"][0]["state"] == "cancelled"
+    assert second.code == 1
+    assert second.error["code"] == "invalid_transition"
+
+
+def test_retry_starts_an_ended_task_again(fresh: Shell) -> None:
+    task_id = fresh.submit("send_mail", {"to": "ann"})
+    fresh.ok("task", "cancel", task_id)
+
+    text = fresh.run("task", "retry", task_id)
+
+    assert (text.code, text.out) == (0, f"{task_id} is queued again.\n")
+    assert fresh.ok("task", "get", task_id)["cause"] == "operator"
+
+
+def test_dead_letters_are_counted_asked_about_and_replayed(fresh: Shell) -> None:
+    ids = {fresh.submit("bill", {"customer": name}) for name in "abc"}
+    fresh.work()
+
+    listed = {task["id"] for task in fresh.ok("dead", "list", "--name", "shop.bill")["tasks"]}
+    dry = fresh.ok("dead", "replay", "--all", "--dry-run")
+    unasked = fresh.run("dead", "replay", "--all", "--json")
+    replayed = fresh.ok("dead", "replay", "--name", "shop.bill", "--pace", "2/m", "--yes")
+
+    assert listed == ids
+    assert dry == {"replayed": 0, "would_be": 3, "dry_run": True}
+    assert (unasked.code, unasked.error["code"]) == (2, "not_confirmed")
+    assert replayed == {"replayed": 3, "dry_run": False}
+    starts = sorted(task["run_at"] for task in fresh.ok("task", "list")["tasks"])
+    assert starts[0] < starts[1] < starts[2]
+
+
+def test_dead_letters_are_discarded_for_good(fresh: Shell) -> None:
+    kept, gone = (fresh.submit("bill", {"customer": name}) for name in "ab")
+    fresh.work()
+
+    text = fresh.run("dead", "discard", gone, "--yes")
+
+    assert (text.code, text.out) == (0, "Discarded 1 task.\n")
+    assert [task["id"] for task in fresh.ok("dead", "list")["tasks"]] == [kept]
+    assert fresh.run("task", "get", gone).code == 1
+
+
+def test_a_dead_letter_command_without_a_choice_touches_nothing(fresh: Shell) -> None:
+    fresh.submit("bill", {"customer": "a"})
+
+    for command in ("replay", "discard"):
+        ran = fresh.run("dead", command, "--yes")
+
+        assert ran.code == 2
+        assert "--all" in ran.err
+
+
+def test_replaying_nothing_is_no_error(fresh: Shell) -> None:
+    fresh.submit("send_mail", {"to": "ann"})
+
+    ran = fresh.run("dead", "replay", "--all", "--yes")
+
+    assert (ran.code, ran.out) == (0, "No dead letter matches.\n")
+
+
+def test_a_paused_queue_holds_its_tasks_until_resumed(fresh: Shell) -> None:
+    task_id = fresh.submit("send_mail", {"to": "ann"})
+
+    paused = fresh.ok("queue", "pause", "default")
+    again = fresh.ok("queue", "pause", "default")
+    fresh.work()
+    held = fresh.ok("task", "why", task_id)
+    listed = fresh.ok("queue", "list")["queues"]
+    resumed = fresh.ok("queue", "resume", "default")
+    fresh.work()
+
+    assert (paused["changed"], again["changed"]) == (True, False)
+    assert "queue_paused" in [reason["code"] for reason in held["reasons"]]
+    assert [(queue["queue"], queue["paused"]) for queue in listed] == [("default", True)]
+    assert resumed == {"queue": "default", "paused": False, "changed": True}
+    assert fresh.ok("task", "get", task_id)["state"] == "completed"
+
+
+def test_watching_a_task_follows_it_to_its_end(fresh: Shell) -> None:
+    task_id = fresh.submit("steps", {"seconds": 2})
+    worker = fresh.start("worker", "shop:app", "-q", "steps", "--burst")
+
+    ran = fresh.run("task", "get", task_id, "--watch", "--json")
+
+    assert worker.wait(30) == 0
+    seen = [json.loads(line) for line in ran.out.splitlines()]
+    assert seen[-1]["state"] == "completed"
+    assert any(0 < (task["progress"] or {"done": 0})["done"] < 4 for task in seen)
+
+
+def test_a_worker_serves_only_the_queues_it_was_told(fresh: Shell) -> None:
+    mine = fresh.submit("send_mail", {"to": "ann"}, "--queue", "mine")
+    other = fresh.submit("send_mail", {"to": "bob"}, "--queue", "other")
+
+    fresh.work("-q", "mine", "-c", "2", "--processes", "2", "--capability", "gpu", "--lease", "5s")
+
+    assert fresh.ok("task", "get", mine)["state"] == "completed"
+    assert fresh.ok("task", "get", other)["state"] == "queued"
+    workers = fresh.ok("workers", "--all")["workers"]
+    assert {worker["capacity"] for worker in workers} == {2}
+    assert {tuple(worker["capabilities"]) for worker in workers} == {("gpu",)}

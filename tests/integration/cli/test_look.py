@@ -1,0 +1,193 @@
+"""Commands that only look: their JSON, their text, their exit codes."""
+
+from __future__ import annotations
+
+import json
+
+from tests.integration.cli.conftest import Shell, World
+
+UNKNOWN = "0197f3c2-8a51-7cc0-9d4e-1b2c3d4e5f60"
+
+
+def test_task_list_prints_one_json_page_with_stable_keys(world: World) -> None:
+    page = world.shell.ok("task", "list")
+
+    assert set(page) == {"tasks", "next"}
+    assert set(world.all) <= {task["id"] for task in page["tasks"]}
+    assert set(page["tasks"][0]) == {
+        "id", "name", "queue", "priority", "state", "reason", "payload", "result", "error",
+        "progress", "attempt", "charged", "max_retries", "crash_count", "cause", "timeout_seconds",
+        "created_at", "run_at", "expires_at", "started_at", "finished_at", "worker_id", "lock",
+        "fence", "requires", "tags", "owner", "unique_key", "idempotency_key", "parent_id",
+        "cancel_requested", "cost",
+    }  # fmt: skip
+
+
+def test_task_list_filters_by_every_word(world: World) -> None:
+    def ids(*options: str) -> list[str]:
+        return [task["id"] for task in world.shell.ok("task", "list", *options)["tasks"]]
+
+    assert ids("--state", "dead_letter", "--name", "shop.bill", "--tag", "bills") == [world.dead]
+    assert ids("--queue", "attic", "--owner", "eve") == [world.unserved]
+    assert ids("--priority", "high", "--state", "completed", "--newer", "1h") == [world.completed]
+    assert ids("--older", "1h") == []
+    assert ids("--error", "ValueError", "-s", "dead") == [world.dead]
+
+
+def test_task_list_goes_on_where_the_page_before_ended(world: World) -> None:
+    first = world.shell.ok("task", "list", "--limit", "1")
+    second = world.shell.ok("task", "list", "--limit", "1", "--after", first["next"])
+
+    assert first["tasks"][0]["id"] > second["tasks"][0]["id"]
+
+
+def test_task_list_for_people_is_plain_aligned_columns(world: World) -> None:
+    ran = world.shell.run("task", "list", "--state", "dead_letter")
+
+    heading, row = ran.out.splitlines()[:2]
+    assert heading.split()[:3] == ["ID", "NAME", "QUEUE"]
+    assert row.startswith(world.dead)
+    assert heading.index("STATE") == row.index("dead_letter")
+    assert "ValueError: no customer 'ghost'" in row
+    assert "s ago)" in row
+    assert "\x1b" not in ran.out
+
+
+def test_task_list_says_so_when_nothing_matches(world: World) -> None:
+    ran = world.shell.run("task", "list", "--name", "nothing.like.it")
+
+    assert (ran.code, ran.out) == (0, "No task matches.\n")
+
+
+def test_task_get_shows_arguments_result_and_progress(world: World) -> None:
+    data = world.shell.ok("task", "get", world.walked)
+    text = world.shell.run("task", "get", world.walked.upper()).out
+
+    assert data["payload"] == {"seconds": 0.02}
+    assert data["result"] == "there"
+    assert data["progress"] == {"done": 4.0, "total": 4.0, "message": "walking"}
+    assert "████████████████████ 100% walking" in text
+
+
+def test_task_history_is_one_timeline(world: World) -> None:
+    lines = world.shell.run("task", "history", world.walked).out.splitlines()
+
+    words = [line.split("  ", 1)[1] for line in lines]
+    assert words[0] == "submitted"
+    assert words[1].startswith("attempt 1 started on worker ")
+    assert words[2] == "attempt 1 log: on my way"
+    assert words[-1].endswith(": completed")
+
+
+def test_task_history_has_cause_worker_duration_and_error_of_each_attempt(world: World) -> None:
+    data = world.shell.ok("task", "history", world.dead)
+
+    (attempt,) = data["attempts"]
+    assert (attempt["number"], attempt["cause"], attempt["ended"]) == (1, "submitted", "error")
+    assert attempt["worker_id"]
+    assert attempt["seconds"] >= 0
+    assert attempt["error"]["type"] == "ValueError"
+    assert [event["kind"] for event in data["events"]] == ["submitted"]
+
+
+def test_task_history_shows_tracebacks_only_when_asked(world: World) -> None:
+    without = world.shell.run("task", "history", world.dead).out
+    with_them = world.shell.run("task", "history", world.dead, "--traceback").out
+
+    assert "Traceback" not in without
+    assert "Traceback of attempt 1:" in with_them
+    assert "raise ValueError" in with_them
+
+
+def test_task_why_names_the_future_start_and_the_missing_worker(world: World) -> None:
+    data = world.shell.ok("task", "why", world.scheduled)
+    text = world.shell.run("task", "why", world.scheduled).out
+
+    assert [reason["code"] for reason in data["reasons"]] == ["future_run_at", "no_worker"]
+    assert data["state"] == "queued"
+    assert "It may start at" in text
+    assert "[future_run_at]" in text
+
+
+def test_task_why_gives_the_position_in_line(world: World) -> None:
+    data = world.shell.ok("task", "why", world.unserved)
+    text = world.shell.run("task", "why", world.unserved).out
+
+    assert data["ahead"] == 0
+    assert "Position in line: 1." in text
+
+
+def test_an_unknown_task_is_exit_code_1_with_a_code(world: World) -> None:
+    ran = world.shell.run("task", "get", UNKNOWN, "--json")
+
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.error["code"] == "task_not_found"
+    assert UNKNOWN in ran.error["message"]
+
+
+def test_stats_count_states_and_queues(world: World) -> None:
+    data = world.shell.ok("stats")
+    text = world.shell.run("stats").out
+
+    assert set(data) == {"states", "last_minute", "refused", "queues"}
+    assert data["states"]["failed"] >= 1
+    assert "attic" in {queue["queue"] for queue in data["queues"]}
+    assert "dead_letter" in text
+
+
+def test_workers_hides_those_that_left_unless_asked(world: World) -> None:
+    gone = world.shell.ok("workers", "--all")["workers"]
+
+    assert world.shell.ok("workers") == {"workers": []}
+    assert gone[0]["status"] == "stopped"
+    assert gone[0]["queues"] == ["default", "steps"]
+    assert "Start one: holdfast worker" in world.shell.run("workers").out
+
+
+def test_output_that_nobody_reads_to_the_end_is_no_error(world: World) -> None:
+    import subprocess
+
+    command = " ".join(world.shell.command("task", "list"))
+    done = subprocess.run(
+        f"{command} | head -1",
+        shell=True,
+        env=world.shell.environment(),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.stdout.startswith("ID")
+    assert done.stderr == ""
+
+
+def test_looking_where_there_is_no_store_does_not_make_one(fresh: Shell) -> None:
+    ran = fresh.run("task", "list")
+
+    assert ran.code == 1
+    assert "there is no store at" in ran.err
+    assert "--url" in ran.err
+    assert list(fresh.folder.iterdir()) == []
+
+
+def test_version_is_printed(shell: Shell) -> None:
+    assert set(shell.ok("version")) == {"version"}
+    assert shell.run("version").out.strip() == shell.ok("version")["version"]
+
+
+def test_a_task_cannot_steer_the_terminal(fresh: Shell) -> None:
+    fresh.submit("send_mail", {"to": "x"}, "--owner", "a\x1b[2Jb")
+
+    text = fresh.run("task", "get", fresh.ok("task", "list")["tasks"][0]["id"]).out
+
+    assert "\x1b" not in text
+    assert r"a\x1b[2Jb" in text
+
+
+def test_json_is_one_document_even_for_text_beyond_ascii(fresh: Shell) -> None:
+    task_id = fresh.submit("send_mail", {"to": "Ωmega"})
+
+    out = fresh.run("task", "get", task_id, "--json").out
+
+    assert out.count("\n") == 1
+    assert json.loads(out)["payload"]["to"] == "Ωmega"
