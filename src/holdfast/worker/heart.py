@@ -5,7 +5,8 @@ does not let go of the GIL), and a live worker would be declared lost. This proc
 code and imports little; it watches the worker from outside. When the worker dies, the heart sees
 its pipe close and buries it at once, so its tasks do not wait for a whole lease.
 
-    python -m holdfast.worker.heart '{"url": …, "worker_id": …, "heartbeat": 10, "pid": 4711}'
+It is `python -m holdfast.worker.heart`, and is told everything over its standard input, one JSON
+object per line: a URL may hold a password, and arguments can be read by every user of the machine.
 """
 
 from __future__ import annotations
@@ -61,14 +62,14 @@ class Heart:
     def set_worker(self, worker_id: WorkerId) -> None:
         with self._lock:
             self._lease = replace(self._lease, worker_id=worker_id)
-            self._say({"worker_id": worker_id})
+            _say(self._process, {"worker_id": worker_id})
 
     def close(self) -> None:
         GROUPS.forget(self._tell_groups)
         with self._lock:
             if not self._closed.is_set():
                 self._closed.set()
-                self._say({"close": True})
+                _say(self._process, {"close": True})
                 _close_quietly(self._process)
 
     def wait(self, timeout: float) -> bool:
@@ -78,22 +79,17 @@ class Heart:
 
     def _tell_groups(self, groups: list[int]) -> None:
         with self._lock:
-            self._say({"groups": groups})
-
-    def _say(self, message: Json) -> None:
-        assert self._process.stdin is not None
-        with suppress(OSError, ValueError):  # It died this moment: the next one is told at birth.
-            self._process.stdin.write(json.dumps(message).encode() + b"\n")
-            self._process.stdin.flush()
+            _say(self._process, {"groups": groups})
 
     def _spawn(self) -> subprocess.Popen[bytes]:
-        setup = json.dumps(asdict(self._lease) | {"pid": self._pid})
-        return subprocess.Popen(
-            [sys.executable, "-m", "holdfast.worker.heart", setup],
+        process = subprocess.Popen(
+            [sys.executable, "-m", "holdfast.worker.heart"],
             stdin=subprocess.PIPE,
             # Out of reach of Ctrl-C: it must beat while the worker drains.
             start_new_session=True,
         )
+        _say(process, asdict(self._lease) | {"pid": self._pid})
+        return process
 
     def _watch(self) -> None:
         pause = FIRST_PAUSE
@@ -113,7 +109,7 @@ class Heart:
                     return
                 _close_quietly(self._process)
                 self._process = self._spawn()
-                self._say({"groups": GROUPS.current()})
+                _say(self._process, {"groups": GROUPS.current()})
 
 
 class HeartProcess:
@@ -175,15 +171,33 @@ class HeartProcess:
         return False
 
 
-def main(setup: str) -> None:
-    """Be the heart of the worker described by `setup`."""
+def main() -> None:
+    """Be the heart of the worker that standard input describes."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         # A service manager signals every process of a service; the worker decides when we end.
         signal.signal(number, signal.SIG_IGN)
     logging.basicConfig(format="%(message)s", level=logging.INFO)
-    fields = json.loads(setup)
+    first = _first_line()
+    if not first:
+        return  # The worker was gone before it could say anything.
+    fields = json.loads(first)
     pid = fields.pop("pid")
     asyncio.run(HeartProcess(Lease(**fields), pid).run())
+
+
+def _first_line() -> bytes:
+    """Read no further than its end: the rest is for the event loop."""
+    line = b""
+    while (byte := os.read(0, 1)) not in (b"", b"\n"):
+        line += byte
+    return line
+
+
+def _say(process: subprocess.Popen[bytes], message: Json) -> None:
+    assert process.stdin is not None
+    with suppress(OSError, ValueError):  # It died this moment: the next one is told at its birth.
+        process.stdin.write(json.dumps(message).encode() + b"\n")
+        process.stdin.flush()
 
 
 def _close_quietly(process: subprocess.Popen[bytes]) -> None:
@@ -193,4 +207,4 @@ def _close_quietly(process: subprocess.Popen[bytes]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import socket
 import threading
 from collections.abc import Callable
@@ -25,6 +26,14 @@ REFUSED_CODE = 2
 DRAIN, NOW = 1, 2
 """How urgent a stop is. Said as a level, not as a count: the same request may come twice, from the
 supervisor and from a service manager that signals every process."""
+
+
+def stop_signals() -> tuple[signal.Signals, ...]:
+    """The signals that ask a worker to leave, but for those that its starter had ignored: `nohup`
+    must stay deaf to SIGHUP, a shell's background job to Ctrl-C.
+    """
+    wanted = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+    return tuple(number for number in wanted if signal.getsignal(number) is not signal.SIG_IGN)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

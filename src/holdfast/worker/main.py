@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import NoReturn
 
 from holdfast.errors import ConfigError, HoldfastError, StoreUnavailable
-from holdfast.worker.line import NOW, REFUSED_CODE, SupervisorLine
+from holdfast.worker.line import NOW, REFUSED_CODE, SupervisorLine, stop_signals
 from holdfast.worker.liveness import die_with_parent
 from holdfast.worker.loading import LoadedApp, load_app
 from holdfast.worker.options import WorkerOptions
@@ -55,24 +55,31 @@ class Stopper:
 def main(options: WorkerOptions, fd: int, parent: int) -> None:
     """Be a worker process until told to stop."""
     die_with_parent(parent)
-    for number in (signal.SIGTERM, signal.SIGINT):
+    numbers = stop_signals()
+    for number in numbers:
         # Nothing runs yet: leave at once, in good order.
         signal.signal(number, lambda *_: sys.exit(0))
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
     line = SupervisorLine(fd)
     try:
         app = load_app(options.app)
         with suppress(asyncio.CancelledError):
-            asyncio.run(_work(app, options, line))
+            asyncio.run(_work(app, options, line, numbers))
     except HoldfastError as error:
         _refuse(line, error)
 
 
-async def _work(app: LoadedApp, options: WorkerOptions, line: SupervisorLine) -> None:
+async def _work(
+    app: LoadedApp,
+    options: WorkerOptions,
+    line: SupervisorLine,
+    numbers: tuple[signal.Signals, ...],
+) -> None:
     task = asyncio.current_task()
     assert task is not None
     stopper = Stopper(task)
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
+    for number in numbers:
         loop.add_signal_handler(number, stopper.signalled)
     line.on_stop(loop, stopper.to)
     overrides = options.overrides()

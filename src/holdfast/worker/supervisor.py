@@ -11,12 +11,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import signal
 import sys
 from typing import Any, NoReturn
 
 from holdfast.worker.beater import Stores
-from holdfast.worker.line import DRAIN, NOW, REFUSED_CODE
+from holdfast.worker.line import DRAIN, NOW, REFUSED_CODE, stop_signals
 from holdfast.worker.liveness import describe_exit
 from holdfast.worker.options import WorkerOptions
 from holdfast.worker.reload import LOOK_EVERY, SourceWatch, watch_roots
@@ -89,9 +88,8 @@ class Supervisor:
 
     def _take_signals(self) -> None:
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            if signal.getsignal(number) is not signal.SIG_IGN:  # `nohup` must stay deaf to SIGHUP
-                loop.add_signal_handler(number, self.stop)
+        for number in stop_signals():
+            loop.add_signal_handler(number, self.stop)
 
     def _add_keeper(self) -> None:
         self._keepers.append(asyncio.ensure_future(self._keep()))
@@ -102,10 +100,16 @@ class Supervisor:
     async def _keep(self) -> int:
         """Keep one worker process going until it ends for good; returns its exit code."""
         pause = FIRST_PAUSE
-        while True:
+        while not self._stopping.is_set():
             # Taken before the start: a change while the process fails to start must not be missed.
             changed = self._changed
-            ward = await Ward.start(self._options, self._stores)
+            try:
+                ward = await Ward.start(self._options, self._stores)
+            except OSError as error:
+                # No process or file left on this machine, for now.
+                logger.warning("worker.not_started: %s", error)
+                await self._first_of(self._stopping, within=LAST_PAUSE)
+                continue
             self._wards.add(ward)
             ward.ready.add_done_callback(self._on_ready)
             self._pass_on_stop(ward)
@@ -121,9 +125,8 @@ class Supervisor:
                 await self._first_of(changed, self._stopping, within=None)
             else:
                 await self._rest(ward, code, pause)
-            if self._stopping.is_set():
-                return 0
             pause = min(pause * 2, LAST_PAUSE)
+        return 0
 
     def _bury(self, ward: Ward) -> None:
         # Beside the rest: a store that is away must not hold up the next start.

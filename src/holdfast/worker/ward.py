@@ -16,7 +16,7 @@ from typing import Self
 from holdfast.core.task import Json
 from holdfast.worker.beater import Beater, Stores
 from holdfast.worker.exits import when_exited
-from holdfast.worker.line import Lease, Lines
+from holdfast.worker.line import Lease, Lines, stop_signals
 from holdfast.worker.options import WorkerOptions
 
 
@@ -110,10 +110,12 @@ class Ward(asyncio.Protocol):
 
 
 def _spawn(options: WorkerOptions, line: int) -> subprocess.Popen[bytes]:
-    # In our process group, unlike the processes of a pool: Ctrl-Z must stop us all.
     module = "holdfast.worker.main"
-    return subprocess.Popen(
-        [sys.executable, "-m", module, options.to_json(), str(line), str(os.getpid())],
-        stdin=subprocess.DEVNULL,
-        pass_fds=[line],
-    )
+    arguments = [sys.executable, "-m", module, options.to_json(), str(line), str(os.getpid())]
+    # Ctrl-C comes to all of us at once; one that is just being born hears it when it can (`main`).
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, stop_signals())
+    try:
+        # In our process group, unlike the processes of a pool: Ctrl-Z must stop us all.
+        return subprocess.Popen(arguments, stdin=subprocess.DEVNULL, pass_fds=[line])
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)

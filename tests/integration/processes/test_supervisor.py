@@ -48,6 +48,7 @@ class Service:
                 cwd=folder,
                 stdout=log,
                 stderr=log,
+                start_new_session=True,
             )
 
     def signal(self, number: int) -> None:
@@ -131,6 +132,21 @@ async def test_a_drain_lets_running_work_end(app: Holdfast, start: Any, tmp_path
 
     service.signal(signal.SIGTERM)
     os.kill(pid, signal.SIGTERM)  # as a service manager does, which signals every process
+    code = await service.exit_code()
+
+    task = await handle.task_async()
+    assert code == 0
+    assert (task.state, task.attempt) == (State.COMPLETED, 1)
+
+
+async def test_ctrl_c_reaches_all_processes_and_is_one_request(
+    app: Holdfast, start: Any, tmp_path: Path
+) -> None:
+    service = start(processes=2)
+    handle = await submit(app, "slow", file=str(tmp_path / "pid"), seconds=1.5)
+    await eventually(lambda: pid_in(tmp_path / "pid"), within=30)
+
+    os.killpg(service.popen.pid, signal.SIGINT)
     code = await service.exit_code()
 
     task = await handle.task_async()

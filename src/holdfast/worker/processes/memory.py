@@ -35,8 +35,8 @@ def capped(limit: int | None) -> Iterator[None]:
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     cap = used + 2 * limit + ROOM
-    if hard != resource.RLIM_INFINITY:
-        cap = min(cap, hard)
+    if soft != resource.RLIM_INFINITY:
+        cap = min(cap, soft)
     resource.setrlimit(resource.RLIMIT_DATA, (cap, hard))
     try:
         yield

@@ -76,9 +76,12 @@ class ChildProcess(asyncio.Protocol):
     async def start(cls, app_spec: str) -> Self:
         """Start a process and wait until it has imported the app. `Unstartable` if it cannot."""
         loop = asyncio.get_running_loop()
-        ours, theirs = socket.socketpair()
-        with theirs:
-            child = cls(loop, _spawn(app_spec, theirs.fileno()))
+        try:
+            ours, theirs = socket.socketpair()
+            with theirs:
+                child = cls(loop, _spawn(app_spec, theirs.fileno()))
+        except OSError as error:
+            raise Unstartable(_no_room(error)) from None
         try:
             async with asyncio.timeout(START_LIMIT):
                 await loop.create_unix_connection(lambda: child, sock=ours)
@@ -266,6 +269,10 @@ def _too_slow(app_spec: str) -> TaskError:
         type=TimeoutError.__name__,
         message=f"importing {app_spec!r} in a new process took longer than {START_LIMIT:g} s",
     )
+
+
+def _no_room(error: OSError) -> TaskError:
+    return TaskError(type=type(error).__name__, message=str(error))
 
 
 def _resolve(future: asyncio.Future[T], value: T) -> None:
