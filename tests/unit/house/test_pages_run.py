@@ -62,6 +62,7 @@ def run(command: list[str], folder: Path, block: Block) -> str:
         "PYTHONWARNINGS": "error",
         "COLUMNS": "100",
         "NO_COLOR": "1",
+        "PYTEST_ADDOPTS": "-p no:asyncio -p no:cacheprovider",  # ours, not the page's subject
     }
     done = subprocess.run(
         command,
