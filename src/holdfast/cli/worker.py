@@ -17,7 +17,7 @@ from holdfast.cli.submit import AppSpec
 
 @with_app
 def worker(
-    _session: Session,
+    session: Session,
     app: AppSpec,
     queues: Annotated[
         list[str] | None,
@@ -48,6 +48,7 @@ def worker(
     """Run tasks until stopped.
 
     SIGTERM or Ctrl-C: finish what runs (for `drain`, 30 s), then leave; a second one: leave now.
+    With --json the log on standard error is one JSON object a line.
     """
     from holdfast.worker.options import WorkerOptions  # noqa: PLC0415
     from holdfast.worker.supervisor import become_supervisor  # noqa: PLC0415
@@ -66,5 +67,6 @@ def worker(
             drain=drain,
             burst=burst,
             reload=reload,
+            json_logs=session.as_json,
         )
     )

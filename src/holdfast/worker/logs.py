@@ -8,9 +8,24 @@ from __future__ import annotations
 import sys
 
 import structlog
+from structlog.typing import Processor
+
+_JSON: list[Processor] = [
+    structlog.processors.add_log_level,
+    structlog.processors.TimeStamper(fmt="iso"),
+    structlog.processors.dict_tracebacks,
+    structlog.processors.JSONRenderer(),
+]
 
 
-def log_to_stderr() -> None:
-    """Make standard error the default. Looked up at each use, for those who replace it."""
-    if not structlog.is_configured():
-        structlog.configure(logger_factory=lambda *_names: structlog.PrintLogger(sys.stderr))
+def log_to_stderr(*, as_json: bool = False) -> None:
+    """Make standard error the default. Looked up at each use, for those who replace it.
+
+    With `as_json` every event is one JSON object on a line of its own.
+    """
+    if structlog.is_configured():
+        return
+    structlog.configure(
+        logger_factory=lambda *_names: structlog.PrintLogger(sys.stderr),
+        processors=_JSON if as_json else None,
+    )

@@ -19,6 +19,7 @@ from holdfast.errors import ConfigError, HoldfastError, StoreUnavailable
 from holdfast.worker.line import NOW, REFUSED_CODE, SupervisorLine, stop_signals
 from holdfast.worker.liveness import die_with_parent
 from holdfast.worker.loading import LoadedApp, load_app
+from holdfast.worker.logs import log_to_stderr
 from holdfast.worker.options import WorkerOptions
 from holdfast.worker.outage import Outage
 from holdfast.worker.worker import Worker
@@ -63,6 +64,7 @@ def main(options: WorkerOptions, fd: int, parent: int) -> None:
     line = SupervisorLine(fd)
     try:
         app = load_app(options.app)
+        log_to_stderr(as_json=options.json_logs)
         with suppress(asyncio.CancelledError):
             asyncio.run(_work(app, options, line, numbers))
     except HoldfastError as error:

@@ -23,6 +23,7 @@ class WorkerOptions:
     drain: str | None = None
     burst: bool = False
     reload: bool = False
+    json_logs: bool = False
 
     def overrides(self) -> dict[str, Any]:
         """The settings that were given, by their names."""

@@ -9,9 +9,11 @@ third kills them. They die with it: kill -9 of the supervisor leaves nothing beh
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
 import sys
+from datetime import UTC, datetime
 from typing import Any, NoReturn
 
 from holdfast.worker.beater import Stores
@@ -179,6 +181,21 @@ class Supervisor:
         return 1 if any(codes) else 0
 
 
-if __name__ == "__main__":
+class JsonLines(logging.Formatter):
+    """Each event as a JSON object, with the keys that the worker processes use."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        at = datetime.fromtimestamp(record.created, UTC).isoformat()
+        level = record.levelname.lower()
+        return json.dumps({"event": record.getMessage(), "level": level, "timestamp": at})
+
+
+def _main(options: WorkerOptions) -> int:
     logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
-    sys.exit(supervise(WorkerOptions.from_json(sys.argv[1])))
+    if options.json_logs:
+        logging.root.handlers[0].setFormatter(JsonLines())
+    return supervise(options)
+
+
+if __name__ == "__main__":
+    sys.exit(_main(WorkerOptions.from_json(sys.argv[1])))

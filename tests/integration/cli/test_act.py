@@ -179,3 +179,17 @@ def test_a_worker_serves_only_the_queues_it_was_told(fresh: Shell) -> None:
     workers = fresh.ok("workers", "--all")["workers"]
     assert {worker["capacity"] for worker in workers} == {2}
     assert {tuple(worker["capabilities"]) for worker in workers} == {("gpu",)}
+
+
+def test_a_worker_logs_json_lines_when_asked(fresh: Shell) -> None:
+    fresh.submit("bill", {"customer": "ghost"})
+
+    ran = fresh.run("worker", "shop:app", "--burst", "--json")
+
+    events = [json.loads(line) for line in ran.err.splitlines()]
+    assert (ran.code, ran.out) == (0, "")
+    assert [event["event"] for event in events] == [
+        "worker.started",
+        "task.dead_lettered",
+        "worker.stopped",
+    ]
