@@ -70,7 +70,7 @@ class LocalDispatcher:
                 logger.warning("wakeups.unavailable: %s; this worker polls instead", error)
             return None
         with suppress(OSError):
-            sweep(self._place)
+            sweep(self._place.parent)
         return mailbox
 
     def _forked(self) -> None:

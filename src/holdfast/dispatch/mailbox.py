@@ -166,11 +166,16 @@ def remove(address: Path) -> None:
     address.unlink(missing_ok=True)
 
 
-def sweep(place: Path) -> None:
-    """Remove what listeners left behind that were killed."""
-    for entry in list(place.iterdir()):
-        if entry.suffix == "" and not _answers(entry):
-            remove(entry)
+def sweep(base: Path) -> None:
+    """Remove what killed listeners left behind, those of other databases too: nobody may ever
+    listen there again.
+    """
+    for place in list(base.iterdir()):
+        for entry in list(place.iterdir()):
+            if entry.suffix == "" and not _answers(entry):
+                remove(entry)
+        with suppress(OSError):  # Somebody listens there.
+            place.rmdir()
 
 
 def _answers(address: Path) -> bool:

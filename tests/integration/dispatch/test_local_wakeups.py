@@ -146,6 +146,19 @@ async def test_a_new_listener_tidies_up_after_a_killed_one_that_had_a_wake_up(
     assert not meeting_place(database).exists()
 
 
+async def test_what_was_left_at_another_database_is_tidied_up_too(
+    dispatch: Dispatch, database: Path, tmp_path: Path
+) -> None:
+    other = Other(tmp_path / "forgotten.db", "mail")
+    other.kill()
+    assert meeting_place(tmp_path / "forgotten.db").exists()
+
+    async with dispatch(database).listen(["mail"]):
+        pass
+
+    assert not meeting_place(tmp_path / "forgotten.db").exists()
+
+
 async def test_a_listener_of_the_same_dispatcher_is_woken_too(
     dispatch: Dispatch, database: Path
 ) -> None:

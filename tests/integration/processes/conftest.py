@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -22,8 +22,6 @@ from holdfast.worker.run import Run
 
 BODIES = Path(__file__).with_name("bodies.py")
 SPEC = f"{BODIES}:app"
-
-MakeRun = Callable[..., Run]
 
 
 @pytest.fixture(scope="session")

@@ -44,3 +44,8 @@ def encode(file: str) -> None:
     program = subprocess.Popen(["sleep", "60"])
     Path(file).write_text(str(program.pid))
     program.wait()
+
+
+@app.task(timeout=120, executor="process")
+def crash() -> None:
+    ctypes.string_at(0)

@@ -10,9 +10,11 @@ import pytest
 from holdfast.core.lifecycle import Failed, Released, Succeeded
 from holdfast.core.task import Cost, Progress, Report
 from holdfast.settings import Settings
+from holdfast.testing.eventually import eventually
+from holdfast.worker.processes import runner as module
 from holdfast.worker.processes.runner import ProcessRunner
 
-from .conftest import attempt
+from .conftest import SPEC, attempt, is_gone
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -147,3 +149,19 @@ async def test_a_worker_that_does_not_know_its_app_says_what_to_do(bodies: Modul
 
     assert isinstance(outcome, Failed)
     assert "holdfast worker module:app" in outcome.error.message
+
+
+async def test_processes_that_nobody_needs_any_more_are_ended(
+    bodies: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "KEEP", 1)
+    monkeypatch.setattr(module, "IDLE_LIMIT", 0.05)
+    runner = ProcessRunner(SPEC, Settings.load(), 3)
+
+    outcomes = await asyncio.gather(*(runner.run(attempt(bodies.whoami)) for _ in range(3)))
+    pids = {int(outcome.result) for outcome in outcomes if isinstance(outcome, Succeeded)}
+
+    assert len(pids) == 3
+    await eventually(lambda: sum(not is_gone(pid) for pid in pids) == 1)
+    await runner.close()
+    assert all(is_gone(pid) for pid in pids)

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from holdfast.app import Holdfast
-from holdfast.core.task import AttemptEnd, Cause, State, WorkerInfo, WorkerStatus
+from holdfast.core.task import AttemptEnd, Cause, Reason, State, WorkerInfo, WorkerStatus
 from holdfast.testing.eventually import eventually
 from holdfast.worker.options import WorkerOptions
 
@@ -85,6 +85,7 @@ async def app(tmp_path: Path) -> AsyncIterator[Holdfast]:
         ("hold_the_gil", "def hold_the_gil(file: str, seconds: int) -> int: ..."),
         ("square", "def square(number: int) -> int: ..."),
         ("encode", "def encode(file: str) -> None: ..."),
+        ("crash", "def crash() -> None: ..."),
     ):
         exec(text, names)
         app.task(name=f"shop.{name}", timeout=120)(names[name])
@@ -265,6 +266,25 @@ async def test_a_stopped_process_is_silent_and_its_late_result_is_refused(
     await workers(app, 2)
 
 
+async def test_a_poison_pill_stops_after_three_crashes_and_harms_nobody(
+    app: Holdfast, start: Any
+) -> None:
+    start()
+    (before,) = await workers(app, 1)
+    pill = await submit(app, "crash")
+    neighbours = [await submit(app, "square", number=n) for n in range(3)]
+
+    results = [await handle.result_async(timeout=60) for handle in neighbours]
+    await eventually(lambda: _has_state(pill, State.DEAD_LETTER), within=60)
+
+    task, history = await pill.task_async(), await pill.history_async()
+    assert results == [0, 1, 4]
+    assert (task.reason, task.crash_count) == (Reason.POISON, 3)
+    assert [attempt.ended for attempt in history.attempts] == [AttemptEnd.WORKER_LOST] * 3
+    assert all("SIGSEGV" in str(attempt.error) for attempt in history.attempts)
+    assert [worker.id for worker in await alive(app)] == [before.id]
+
+
 async def test_burst_ends_when_nothing_is_left(app: Holdfast, start: Any, tmp_path: Path) -> None:
     handles = [
         await submit(app, "note", file=str(tmp_path / "notes"), text=str(n)) for n in range(20)
@@ -316,3 +336,7 @@ async def test_reload_restarts_the_processes_with_the_new_code(
 
     after = await submit(app, "square", number=3)
     assert await after.result_async(timeout=30) == 300
+
+
+async def _has_state(handle: Any, state: State) -> bool:
+    return bool((await handle.task_async()).state is state)

@@ -27,9 +27,8 @@ IDLE_LIMIT = 30.0
 class ProcessRunner:
     """A pool of processes that import the app named by `app_spec`."""
 
-    def __init__(self, app_spec: str | None, settings: Settings, size: int) -> None:
+    def __init__(self, app_spec: str | None, _settings: Settings, size: int) -> None:
         self._app_spec = None if app_spec is None else absolute_spec(app_spec)
-        self._settings = settings
         self._slots = asyncio.Semaphore(size)
         self._idle: list[ChildProcess] = []
         self._all: set[ChildProcess] = set()
