@@ -77,10 +77,9 @@ class Stage:
     def __init__(self, folder: Path, **settings: str) -> None:
         self.folder = folder
         self.log = StartLog(folder / "starts.log")
-        self.url = f"sqlite:///{folder / 'shop.db'}"
         self.workers: list[WorkerProcess] = []
         self.environment = os.environ | {
-            "HOLDFAST_URL": self.url,
+            "HOLDFAST_URL": f"sqlite:///{folder / 'shop.db'}",
             "SHOP_LOG": str(self.log.path),
             "PYTHONFAULTHANDLER": "1",
         }

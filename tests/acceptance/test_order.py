@@ -41,9 +41,7 @@ def test_priorities_start_in_order_on_one_slot(stage: Stage) -> None:
     stage.app.resume("default")
     until(lambda: not stage.unfinished())
 
-    expected = [
-        task_id for priority in Priority for task_id, word in submitted if word is priority
-    ]
+    expected = [task_id for priority in Priority for task_id, word in submitted if word is priority]
     assert [start.task_id for start in stage.log.starts()] == expected
 
 
