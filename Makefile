@@ -40,7 +40,7 @@ bench: ## Measure this machine: submit, drain, pick-up, idle, beside raw SQL and
 
 soak: ## Kill workers under load for MINUTES (5 by default) and count what was lost
 	@scripts/setup test
-	$(BIN)/python scripts/soak.py $(or $(MINUTES),5)
+	$(BIN)/python -m scripts.soak $(or $(MINUTES),5)
 
 docs: ## Rewrite the pages of docs/reference that are generated from the code
 	@scripts/setup test
