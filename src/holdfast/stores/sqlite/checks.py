@@ -13,16 +13,22 @@ def problems(db: sqlite3.Connection) -> list[str]:
     return [*_file(db), *_places(db), *_locks(db), *_counts(db), *_leftovers(db)]
 
 
+def risky_settings(db: sqlite3.Connection) -> list[str]:
+    """What is wrong with the settings of the connection that writes."""
+    (mode,) = db.execute(CHECKS["journal_mode"]).fetchone()
+    (synchronous,) = db.execute(CHECKS["synchronous"]).fetchone()
+    found = []
+    if mode != "wal":
+        found.append(f"journal_mode is {mode}, not wal: readers and the writer block each other")
+    if synchronous < 2:
+        found.append(f"synchronous is {synchronous}, not 2: a power cut may lose what was promised")
+    return found
+
+
 def _file(db: sqlite3.Connection) -> Iterator[str]:
     for (line,) in db.execute(CHECKS["quick_check"]):
         if line != "ok":
             yield f"the file is damaged: {line}"
-    (mode,) = db.execute(CHECKS["journal_mode"]).fetchone()
-    if mode != "wal":
-        yield f"journal_mode is {mode}, not wal: readers and the writer block each other"
-    (synchronous,) = db.execute(CHECKS["synchronous"]).fetchone()
-    if synchronous < 2:
-        yield f"synchronous is {synchronous}, not 2 (FULL): a power cut may lose what was promised"
 
 
 def _places(db: sqlite3.Connection) -> Iterator[str]:

@@ -164,7 +164,7 @@ def _forget(unit: Unit, rows: Sequence[sqlite3.Row]) -> int:
         unit.tally.ended(row["state"], row["finished_at"], -1)
     unit.db.execute(HISTORY["forget_attempts"], (seqs,))
     unit.db.execute(HISTORY["forget_events"], (seqs,))
-    unit.db.execute(OPERATIONS["forget_their_keys"], (seqs,))
+    unit.db.execute(OPERATIONS["forget_their_keys"], {"seqs": seqs})
     unit.db.execute(OPERATIONS["forget_tasks"], (seqs,))
     return len(rows)
 

@@ -201,7 +201,11 @@ class SQLiteStore:
         )
 
     async def check(self) -> Sequence[str]:
-        return await self._read(checks.problems)
+        settings = await self._write(
+            lambda unit: checks.risky_settings(unit.db),
+            peek=lambda unit: checks.risky_settings(unit.db),
+        )
+        return [*settings, *await self._read(checks.problems)]
 
     # Opening and closing
 

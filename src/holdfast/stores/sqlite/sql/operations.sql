@@ -54,9 +54,9 @@ DELETE FROM task WHERE seq IN (SELECT value FROM json_each(?));
 -- name: forget_their_keys
 DELETE FROM idempotency WHERE key IN (
     SELECT idempotency_key FROM task
-    WHERE seq IN (SELECT value FROM json_each(?)) AND idempotency_key IS NOT NULL
+    WHERE seq IN (SELECT value FROM json_each(:seqs)) AND idempotency_key IS NOT NULL
 ) AND task_id IN (
-    SELECT id FROM task WHERE seq IN (SELECT value FROM json_each(?1))
+    SELECT id FROM task WHERE seq IN (SELECT value FROM json_each(:seqs))
 );
 
 -- name: forget_used_up_keys
