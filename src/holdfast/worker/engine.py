@@ -149,7 +149,7 @@ class Engine:
 
     def _start(self, executor: Executor) -> Runner:
         if executor is Executor.THREAD:
-            return ThreadRunner(self._loop, self.deadlines)
+            return ThreadRunner(self._loop, self.deadlines, self._settings.concurrency)
         # Only workers that run such tasks pay for the machinery of child processes.
         from holdfast.worker.processes.runner import ProcessRunner  # noqa: PLC0415
 

@@ -23,7 +23,7 @@ from itertools import count
 
 import structlog
 
-from holdfast.core.lifecycle import Outcome, Released
+from holdfast.core.lifecycle import Outcome
 from holdfast.definitions.context import Context, enter_context
 from holdfast.errors import AttemptTimeout
 from holdfast.worker.deadlines import Deadlines
@@ -35,127 +35,196 @@ log = structlog.get_logger("holdfast.worker")
 PATIENCE = (0.3, 0.3, 0.2)
 """Seconds to wait after each planted exception, before the thread is left behind."""
 
+RELIEF = 0.001
+"""Seconds that runs wait for a busy thread before another one is made."""
+
 _numbers = count(1)
 
 
 class _Job:
-    """One run in one thread, and the slot's future for it."""
+    """One run, the slot's future for it, and the thread that has taken it."""
 
     __slots__ = ("done", "run", "thread", "variables")
 
-    def __init__(
-        self, run: Run, thread: _Thread, variables: Variables, done: asyncio.Future[Outcome]
-    ) -> None:
+    def __init__(self, run: Run, variables: Variables, done: asyncio.Future[Outcome]) -> None:
         self.run = run
-        self.thread = thread
         self.variables = variables
         self.done = done
+        self.thread: _Thread | None = None
 
 
 class _Thread:
-    """A daemon that runs one job after another. Once interrupted it takes no other."""
+    """A daemon that runs one job after another. Once left behind it takes no other."""
 
     def __init__(self, pool: ThreadRunner) -> None:
         self._pool = pool
-        self._inbox: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._guard = threading.Lock()
         self._current: _Job | None = None
-        self.interrupted = False
+        self.is_left_behind = False
         self._thread = threading.Thread(
             target=self._work, name=f"holdfast-thread-{next(_numbers)}", daemon=True
         )
         self._thread.start()
 
-    def give(self, job: _Job | None) -> None:
-        """Do this next; None means end."""
-        self._inbox.put(job)
-
     def interrupt(self, job: _Job, error: type[BaseException]) -> None:
         """Plant an exception, if the thread is still at this job."""
         with self._guard:
             if self._current is job:
-                self.interrupted = True
-                ident = ctypes.c_ulong(self._thread.ident or 0)
-                ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(error))
+                self._plant(error)
+
+    def leave_behind(self, job: _Job) -> bool:
+        """Count on this thread no more. False if it has just done with the job after all."""
+        with self._guard:
+            self.is_left_behind = self._current is job
+        return self.is_left_behind
 
     def _work(self) -> None:
-        while not self.interrupted:
-            job = self._inbox.get()
+        while not self.is_left_behind:
+            job = self._pool.inbox.get()
             if job is None:
                 return
-            with suppress(BaseException):
-                self._do(job)
+            if self._pool.may_start(job, self):
+                try:
+                    self._do(job)
+                except BaseException:  # noqa: BLE001 - planted where nothing should be; see `_disarm`
+                    # The slot gives this thread up as it would a stuck one.
+                    return
 
     def _do(self, job: _Job) -> None:
-        outcome: Outcome = Released()
+        outcome: Outcome | None = None
         try:
             with self._guard:
                 self._current = job
-            outcome = job.variables.run(_body, job.run)
-        except BaseException as error:  # noqa: BLE001 - SystemExit in a handler is the handler's error
-            outcome = _came_out(job.run, error)
-        finally:
-            # A planted exception may strike as late as here. Then nothing is delivered, the slot
-            # gives this thread up as it would a stuck one, and no later job is harmed.
-            with self._guard:
-                self._current = None
-            self._pool.deliver(job, outcome)
+            outcome = _attempt(job)
+        except BaseException as error:  # noqa: BLE001 - a second one, while the first was described
+            outcome = stopped(job.run) if job.run.stop_reason else judge(job.run.definition, error)
+        while self._current is not None:
+            with suppress(BaseException):
+                self._disarm()
+        self._pool.deliver(job, outcome)
+
+    def _disarm(self) -> None:
+        """Take back an exception that has not struck: it must hit neither us nor the next body."""
+        with self._guard:
+            self._plant(None)
+            self._current = None
+
+    def _plant(self, error: type[BaseException] | None) -> None:
+        ident = ctypes.c_ulong(self._thread.ident or 0)
+        what = None if error is None else ctypes.py_object(error)
+        ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, what)
 
 
 class ThreadRunner:
-    """Hands runs to idle threads and makes new ones; as many as there are slots at most."""
+    """Hands runs to threads; makes more of them, up to one per slot, when runs have to wait.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, deadlines: Deadlines) -> None:
+    Short bodies are served by a few threads, however many slots there are: the fewer threads want
+    the interpreter at once, the less time goes into passing it around.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, deadlines: Deadlines, size: int) -> None:
         self._loop = loop
         self._deadlines = deadlines
+        self._size = size
         self._variables = copy_context()
-        self._idle: list[_Thread] = []
-        self._closed = False
+        self.inbox: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._guard = threading.Lock()
+        self._delivered: list[tuple[_Job, Outcome]] = []
+        self._threads = 0
+        self._underway = 0
+        self._relief: asyncio.TimerHandle | None = None
 
     async def run(self, run: Run) -> Outcome:
         """Run the body in a thread; come back when it ended, or soon after it was told to stop."""
-        thread = self._idle.pop() if self._idle else _Thread(self)
-        job = _Job(run, thread, self._variables.copy(), self._loop.create_future())
+        job = _Job(run, self._variables.copy(), self._loop.create_future())
         run.on_stop = lambda _reason: self._press(job, 0)
         self._deadlines.watch(run)
-        thread.give(job)
+        self._underway += 1
+        self.inbox.put(job)
+        if self._underway > self._threads:
+            self._plan_relief()
         try:
             return await job.done
         finally:
+            self._underway -= 1
             run.on_stop = None
             self._deadlines.forget(run)
 
     async def close(self) -> None:
-        """Let idle threads end. Those left behind are daemons and end with the process."""
-        self._closed = True
-        while self._idle:
-            self._idle.pop().give(None)
+        """Let the threads end. Those left behind are daemons and end with the process."""
+        if self._relief is not None:
+            self._relief.cancel()
+        for _ in range(self._threads):
+            self.inbox.put(None)
+
+    def may_start(self, job: _Job, thread: _Thread) -> bool:
+        """From the thread: it has taken this job. False if that was told to stop meanwhile."""
+        with self._guard:
+            if job.run.stop_reason is None:
+                job.thread = thread
+        return job.thread is not None
 
     def deliver(self, job: _Job, outcome: Outcome) -> None:
         """From the thread: this is how it ended."""
-        with suppress(RuntimeError):  # the loop was closed: nobody waits any more
-            self._loop.call_soon_threadsafe(self._collect, job, outcome)
+        with self._guard:
+            self._delivered.append((job, outcome))
+            is_first = len(self._delivered) == 1
+        if is_first:
+            with suppress(RuntimeError):  # the loop was closed: nobody waits any more
+                self._loop.call_soon_threadsafe(self._collect)
 
-    def _collect(self, job: _Job, outcome: Outcome) -> None:
-        if not job.done.done():
-            job.done.set_result(outcome)
-        if self._closed:
-            job.thread.give(None)
-        elif not job.thread.interrupted:
-            self._idle.append(job.thread)
+    def _collect(self) -> None:
+        with self._guard:
+            delivered, self._delivered = self._delivered, []
+        for job, outcome in delivered:
+            if not job.done.done():
+                job.done.set_result(outcome)
+
+    def _plan_relief(self) -> None:
+        if self._threads == 0:
+            self._open_thread()
+        elif self._relief is None and self._threads < self._size:
+            self._relief = self._loop.call_later(RELIEF, self._relieve)
+
+    def _relieve(self) -> None:
+        """Runs are still waiting for a thread: all that there are must be held up."""
+        self._relief = None
+        for _ in range(min(self.inbox.qsize(), self._size - self._threads)):
+            self._open_thread()
+
+    def _open_thread(self) -> None:
+        self._threads += 1
+        _Thread(self)
 
     def _press(self, job: _Job, step: int) -> None:
-        run = job.run
+        with self._guard:
+            thread = job.thread
         if job.done.done():
             return
-        if step == len(PATIENCE):
-            log.warning("task.thread_left_behind", task=run.claim.task_id, name=run.claim.name)
-            job.thread.interrupted = True
-            job.done.set_result(stopped(run))
+        if thread is None or step == len(PATIENCE):
+            self._leave_behind(job)
             return
-        timed_out = run.stop_reason is StopReason.TIMED_OUT
-        job.thread.interrupt(job, AttemptTimeout if timed_out else asyncio.CancelledError)
+        timed_out = job.run.stop_reason is StopReason.TIMED_OUT
+        thread.interrupt(job, AttemptTimeout if timed_out else asyncio.CancelledError)
         self._loop.call_later(PATIENCE[step], self._press, job, step + 1)
+
+    def _leave_behind(self, job: _Job) -> None:
+        if job.thread is not None and job.thread.leave_behind(job):
+            log.warning(
+                "task.thread_left_behind", task=job.run.claim.task_id, name=job.run.claim.name
+            )
+            self._threads -= 1
+            if self.inbox.qsize():
+                self._plan_relief()
+        job.done.set_result(stopped(job.run))
+
+
+def _attempt(job: _Job) -> Outcome:
+    run = job.run
+    try:
+        return job.variables.run(_body, run)
+    except BaseException as error:  # noqa: BLE001 - SystemExit in a handler is the handler's error
+        return judge(run.definition, error) if run.stop_reason is None else stopped(run, error)
 
 
 def _body(run: Run) -> Outcome:
@@ -170,7 +239,3 @@ def _body(run: Run) -> Outcome:
     if definition.is_async:
         value = asyncio.run(value)
     return accept(definition, value) if run.stop_reason is None else stopped(run)
-
-
-def _came_out(run: Run, error: BaseException) -> Outcome:
-    return judge(run.definition, error) if run.stop_reason is None else stopped(run, error)

@@ -12,6 +12,7 @@ import pytest
 from holdfast.app import Holdfast
 from holdfast.core.task import AttemptEnd, Cause, State, TaskFilter, TaskId
 from holdfast.testing.eventually import eventually
+from holdfast.worker.liveness import Liveness, liveness
 from holdfast.worker.loading import load_app
 
 APP = """
@@ -77,7 +78,7 @@ async def test_tasks_run_time_out_and_die_in_their_own_processes(
     assert await state_of(app, stuck.id) is State.DEAD_LETTER
     assert await state_of(app, poison.id) is State.DEAD_LETTER
     pid = int((tmp_path / "pid").read_text())
-    assert not Path(f"/proc/{pid}").exists()
+    assert liveness(pid) is Liveness.GONE
     history = await app.client.store.history(TaskId(poison.id))
     assert history is not None
     assert [one.ended for one in history.attempts] == [AttemptEnd.WORKER_LOST] * 3
