@@ -17,6 +17,9 @@ from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+_here = threading.local()
+"""In a bridge's own thread, `_here.bridge` is that bridge: work from there must go deeper."""
+
 
 class Bridge:
     """Runs coroutines for threads that cannot await."""
@@ -29,9 +32,9 @@ class Bridge:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Run the coroutine to its end and return what it returns. Ctrl-C cancels it."""
-        if self._thread is threading.current_thread():
-            return self._deeper().run(work)
-        future = asyncio.run_coroutine_threadsafe(work, self._running_loop())
+        blocked: Bridge | None = getattr(_here, "bridge", None)
+        bridge = self if blocked is None else blocked._deeper()
+        future = asyncio.run_coroutine_threadsafe(work, bridge._running_loop())
         try:
             return future.result()
         except BaseException:
@@ -66,13 +69,14 @@ class Bridge:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
                 self._thread = threading.Thread(
-                    target=_serve, args=(self._loop,), name="holdfast-bridge", daemon=True
+                    target=_serve, args=(self, self._loop), name="holdfast-bridge", daemon=True
                 )
                 self._thread.start()
             return self._loop
 
 
-def _serve(loop: asyncio.AbstractEventLoop) -> None:
+def _serve(bridge: Bridge, loop: asyncio.AbstractEventLoop) -> None:
+    _here.bridge = bridge
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()

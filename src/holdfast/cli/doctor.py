@@ -10,7 +10,7 @@ import typer
 
 from holdfast.cli.command import Refused, Session, with_session
 from holdfast.cli.places import refuse_missing
-from holdfast.cli.screen import Answer, Screen
+from holdfast.cli.screen import STYLES, Answer, Screen
 from holdfast.cli.words import plural
 from holdfast.errors import SchemaMismatch, StoreError
 
@@ -67,15 +67,12 @@ def _show(
 ) -> None:
     screen.table(("setting", "value", "from"), [(s.name, s.value, s.source) for s in in_force])
     screen.line()
-    screen.table(
-        ("level", "code", "finding"), [(f.level.value, f.code, _with_fix(f)) for f in findings]
-    )
+    for finding in findings:
+        screen.line(f"{finding.level.value:8} {finding.text}", STYLES[finding.level])
+        if finding.fix is not None:
+            screen.line(f"{'':8} fix: {finding.fix}")
     screen.line()
     screen.line(f"{plural(problems, 'problem')} found." if problems else "All is well.")
-
-
-def _with_fix(finding: Finding) -> str:
-    return finding.text if finding.fix is None else f"{finding.text} Fix: {finding.fix}"
 
 
 @with_session

@@ -37,6 +37,12 @@ STYLES: dict[str, str] = {
 }
 """Colours by word; a word means the same thing wherever it stands."""
 
+GAP = 2
+"""Blanks between two columns."""
+
+STUB = 24
+"""How many characters of the last column are worth more than another column."""
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -80,15 +86,23 @@ class Screen:
         else:
             self.file.write(f"{text}\n")
 
-    def table(self, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
-        """Print rows under their headings; a cell that is a known word gets its colour."""
+    def table(
+        self,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[object]],
+        *,
+        spare: Sequence[str] = (),
+    ) -> None:
+        """Print rows under their headings; a cell that is a known word gets its colour.
+
+        On a terminal that is too narrow the `spare` columns are left out, the first named first,
+        and then the last column is cut. Elsewhere everything is printed.
+        """
         cells = [[_clean(str(cell)) for cell in row] for row in rows]
         if self.is_terminal:
-            self._draw(columns, cells)
+            self._draw(columns, cells, spare)
             return
-        widths = [
-            max(len(row[index]) for row in [list(columns), *cells]) for index in range(len(columns))
-        ]
+        widths = _widths([list(columns), *cells])
         for row in [[column.upper() for column in columns], *cells]:
             padded = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
             self.file.write("  ".join(padded).rstrip() + "\n")
@@ -108,18 +122,37 @@ class Screen:
         for name, value in kept:
             self.line(f"{name.ljust(width)}  {value}", STYLES.get(value))
 
-    def _draw(self, columns: Sequence[str], cells: list[list[str]]) -> None:
-        from rich import box  # noqa: PLC0415
+    def _draw(self, columns: Sequence[str], cells: list[list[str]], spare: Sequence[str]) -> None:
         from rich.table import Table  # noqa: PLC0415
         from rich.text import Text  # noqa: PLC0415
 
-        table = Table(box=box.SIMPLE_HEAD, header_style="bold", pad_edge=False)
-        for column in columns:
-            is_id = column in {"id", "worker"}
-            table.add_column(column, no_wrap=is_id, overflow="fold")
+        kept = _fitting(columns, _widths([list(columns), *cells]), spare, self.console.width)
+        table = Table(box=None, header_style="bold underline", padding=(0, GAP, 0, 0))
+        for index in kept:
+            # Only the last column may be cut: half an id is no id.
+            is_last = index == kept[-1]
+            least = None if is_last else max(len(row[index]) for row in [columns, *cells])
+            table.add_column(columns[index], no_wrap=True, overflow="ellipsis", min_width=least)
         for row in cells:
-            table.add_row(*(Text(cell, style=STYLES.get(cell, "")) for cell in row))
+            table.add_row(*(Text(row[i], style=STYLES.get(row[i], "")) for i in kept))
         self.console.print(table)
+
+
+def _widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    return [max(map(len, column)) for column in zip(*rows, strict=True)]
+
+
+def _fitting(
+    columns: Sequence[str], widths: Sequence[int], spare: Sequence[str], room: int
+) -> list[int]:
+    """Which columns to show: all but as many of the spare ones as it takes to fit in `room`."""
+    kept = list(range(len(columns)))
+    needed = [*widths[:-1], min(widths[-1], STUB)]
+    for name in spare:
+        if sum(needed[index] + GAP for index in kept) - GAP <= room:
+            break
+        kept.remove(columns.index(name))
+    return kept
 
 
 def _clean(text: str) -> str:

@@ -31,8 +31,9 @@ def show_page(screen: Screen, page: Page, nothing: str) -> None:
         screen.line(nothing)
         return
     now = datetime.now(UTC)
-    columns = ("id", "name", "queue", "priority", "state", "attempt", "created", "what")
-    screen.table(columns, [_row(task, now, ascii_only=screen.ascii_only) for task in page.tasks])
+    columns = ("id", "name", "state", "queue", "priority", "attempt", "created", "age", "what")
+    rows = [_row(task, now, ascii_only=screen.ascii_only) for task in page.tasks]
+    screen.table(columns, rows, spare=("created", "priority", "queue", "attempt", "age"))
     if page.next:
         screen.line(f"More: --after {page.next}")
 
@@ -41,11 +42,12 @@ def _row(task: Task, now: datetime, *, ascii_only: bool) -> Sequence[str]:
     return (
         task.id,
         task.name,
+        task.state.value,
         task.queue,
         task.priority.value,
-        task.state.value,
         f"{task.attempt}",
-        words.instant(task.created_at, now),
+        f"{task.created_at.astimezone():%Y-%m-%d %H:%M:%S}",
+        words.ago(task.created_at, now),
         _remark(task, now, ascii_only=ascii_only),
     )
 
@@ -163,23 +165,24 @@ def show_workers(screen: Screen, workers: Sequence[WorkerInfo]) -> None:
     if not workers:
         screen.line("No worker has registered yet. Start one: holdfast worker module:app")
         return
-    columns = ("id", "status", "host", "pid", "version", "queues", "capabilities", "load",
-               "started", "last beat")  # fmt: skip
-    screen.table(columns, [_worker_row(worker) for worker in workers])
+    columns = ("id", "status", "load", "host", "pid", "version", "started", "last beat",
+               "capabilities", "queues")  # fmt: skip
+    rows = [_worker_row(worker) for worker in workers]
+    screen.table(columns, rows, spare=("started", "version", "host", "pid", "capabilities"))
 
 
 def _worker_row(worker: WorkerInfo) -> Sequence[object]:
     return (
         worker.id,
         worker.status.value,
+        f"{worker.load}/{worker.capacity}",
         worker.host,
         worker.pid,
         worker.version,
-        "all" if worker.queues is None else ", ".join(worker.queues),
-        ", ".join(sorted(worker.capabilities)) or "-",
-        f"{worker.load}/{worker.capacity}",
         words.instant(worker.started_at),
         "-" if worker.beat_at is None else words.ago(worker.beat_at),
+        ", ".join(sorted(worker.capabilities)) or "-",
+        "all" if worker.queues is None else ", ".join(worker.queues),
     )
 
 

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holdfast.core.duration import Duration, parse_duration
+from holdfast.errors import InvalidOption
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryPolicy:
@@ -20,19 +23,36 @@ class RetryPolicy:
 
     def delay(self, n: int, draw: float) -> float:
         """Seconds to wait after the n-th charged attempt; `draw` is uniform in [0, 1)."""
-        # A float overflows near 2**1024; past the cap the exact power does not matter.
-        power = self.multiplier ** min(n - 1, 500) if self.multiplier > 1 else 1.0
-        full = min(self.cap, self.base * power)
+        try:
+            full = min(self.cap, self.base * self.multiplier ** (n - 1))
+        except OverflowError:
+            # Past the cap the exact power does not matter.
+            full = self.cap if self.base > 0 else 0.0
         return full * draw if self.jitter else full
 
 
 def exponential(
-    base: float = 5.0, multiplier: float = 2.0, *, cap: float = 3600.0, jitter: bool = True
+    base: Duration = 5.0, multiplier: float = 2.0, *, cap: Duration = 3600.0, jitter: bool = True
 ) -> RetryPolicy:
     """Grow the delay by `multiplier` each time: the default is 5 s, 10 s, 20 s … up to an hour."""
-    return RetryPolicy(base=base, multiplier=multiplier, cap=cap, jitter=jitter)
+    if not 1 <= multiplier <= 1000:
+        raise InvalidOption("multiplier", f"expected a number from 1 to 1000, got {multiplier!r}")
+    return RetryPolicy(
+        base=_seconds("base", base),
+        multiplier=float(multiplier),
+        cap=_seconds("cap", cap),
+        jitter=jitter,
+    )
 
 
-def fixed(delay: float = 600.0, *, jitter: bool = False) -> RetryPolicy:
+def fixed(delay: Duration = 600.0, *, jitter: bool = False) -> RetryPolicy:
     """Wait the same time before every retry: ten minutes unless told otherwise."""
-    return RetryPolicy(base=delay, multiplier=1.0, cap=delay, jitter=jitter)
+    seconds = _seconds("delay", delay)
+    return RetryPolicy(base=seconds, multiplier=1.0, cap=seconds, jitter=jitter)
+
+
+def _seconds(option: str, value: Duration) -> float:
+    try:
+        return parse_duration(value)
+    except ValueError as error:
+        raise InvalidOption(option, str(error)) from None

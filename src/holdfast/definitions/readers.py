@@ -57,6 +57,8 @@ def read_priority(option: str, value: object) -> Priority:
 def read_policy(option: str, value: object) -> RetryPolicy:
     """Read a submit's own retry policy. It is stored with the task, so it must be data."""
     if isinstance(value, RetryPolicy):
+        read_duration(f"{option}.base", value.base)
+        read_duration(f"{option}.cap", value.cap)
         return value
     advice = " A function cannot be stored with a task; give it to the decorator."
     raise InvalidOption(

@@ -89,7 +89,9 @@ def _unique(value: object, signature: Signature) -> MakeKey | Literal[True] | No
 
 
 def _retry(option: str, value: object) -> Retry:
-    if isinstance(value, RetryPolicy) or callable(value):
+    if isinstance(value, RetryPolicy):
+        return readers.read_policy(option, value)
+    if callable(value):
         return value
     raise InvalidOption(
         option,

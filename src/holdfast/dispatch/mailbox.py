@@ -21,7 +21,7 @@ from pathlib import Path
 from holdfast.dispatch.ear import Ear
 from holdfast.dispatch.meeting import SOCKET_PATH_LIMIT, make_place
 
-NOTE = ".ear"
+NOTE, DRAFT = ".ear", ".tmp"
 HAS_ONE, WANTED = 0, 1
 _DEAD = frozenset({errno.ECONNREFUSED, errno.ENOENT, errno.ENOTSOCK, errno.EPROTOTYPE})
 
@@ -45,7 +45,7 @@ class Mailbox:
 
     def _write_note(self, queues: Collection[str] | None) -> mmap.mmap:
         body = json.dumps(None if queues is None else sorted(queues)).encode()
-        draft = self._address.with_suffix(".tmp")
+        draft = self._address.with_suffix(DRAFT)
         file = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             os.write(file, bytes([WANTED]) + body)
@@ -162,8 +162,8 @@ class Address:
 
 def remove(address: Path) -> None:
     """Remove a mailbox from the directory: first the note, so that nobody looks for the socket."""
-    address.with_suffix(NOTE).unlink(missing_ok=True)
-    address.unlink(missing_ok=True)
+    for path in (address.with_suffix(NOTE), address.with_suffix(DRAFT), address):
+        path.unlink(missing_ok=True)
 
 
 def sweep(base: Path) -> None:
@@ -171,9 +171,9 @@ def sweep(base: Path) -> None:
     listen there again.
     """
     for place in list(base.iterdir()):
-        for entry in list(place.iterdir()):
-            if entry.suffix == "" and not _answers(entry):
-                remove(entry)
+        for address in {entry.with_suffix("") for entry in place.iterdir()}:
+            if not _answers(address):
+                remove(address)
         with suppress(OSError):  # Somebody listens there.
             place.rmdir()
 

@@ -94,13 +94,12 @@ def _sort_out(
 
 def _insert(unit: Unit, fresh: Mapping[TaskId, NewTask], now: int) -> Collection[TaskId]:
     """Write the tasks; returns those that were there already."""
-    (last,) = unit.db.execute(TASKS["last_seq"]).fetchone()
     rows = [_row(unit, new, now) for new in fresh.values()]
     written = run_many(unit.db, TASKS["add_tasks"], rows, head=(now,))
     repeated: set[TaskId] = set()
     if written < len(rows):
-        before = {"ids": as_json(list(fresh)), "last": last}
-        repeated = {found for (found,) in unit.db.execute(TASKS["ids_up_to"], before)}
+        before = {"ids": as_json(list(fresh)), "written": written}
+        repeated = {found for (found,) in unit.db.execute(TASKS["known_before"], before)}
         rows = [row for row in rows if row[0] not in repeated]
     for (lane, place), number in Counter((row[1], row[2]) for row in rows).items():
         unit.tally.move(lane, None, place, number)

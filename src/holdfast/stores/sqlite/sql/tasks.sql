@@ -1,6 +1,3 @@
--- name: last_seq
-SELECT max(seq) FROM task;
-
 -- name: add_tasks
 -- The columns that follow from `place` are derived here. An id that exists already is left alone.
 INSERT INTO task (
@@ -22,8 +19,12 @@ ON CONFLICT (id) DO NOTHING;
 -- name: states
 SELECT id, state FROM task WHERE id IN (SELECT value FROM json_each(?));
 
--- name: ids_up_to
-SELECT id FROM task WHERE id IN (SELECT value FROM json_each(:ids)) AND seq <= :last;
+-- name: known_before
+-- Those of the ids that were there before the last rows were written: new rows have the highest
+-- numbers, without a gap.
+SELECT id FROM task
+WHERE id IN (SELECT value FROM json_each(:ids))
+AND seq <= (SELECT max(seq) FROM task) - :written;
 
 -- name: unique_keys_taken
 SELECT task.name, task.live_key, task.id

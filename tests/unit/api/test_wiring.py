@@ -1,0 +1,97 @@
+"""From a URL to a store, and no further than needed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from holdfast.app import open_dispatcher, open_store
+from holdfast.dispatch.local import LocalDispatcher
+from holdfast.dispatch.polling import InProcessDispatcher
+from holdfast.errors import ConfigError
+from holdfast.settings import Settings
+from holdfast.stores.memory import MemoryStore
+from holdfast.stores.sqlite import SQLiteStore
+from holdfast.testing import FakeClock
+
+
+def test_memory_and_sqlite_are_chosen_by_url(tmp_path: Path) -> None:
+    assert isinstance(open_store("memory://"), MemoryStore)
+    assert isinstance(open_store("sqlite:///tasks.db"), SQLiteStore)
+    assert open_store("sqlite:///a%20b.db").url == f"sqlite:///{tmp_path / 'a b.db'}"
+    assert open_store(f"sqlite:///{tmp_path}/x.db").url == f"sqlite:///{tmp_path}/x.db"
+
+
+def test_a_clock_may_be_given(tmp_path: Path) -> None:
+    for url in ("memory://", f"sqlite:///{tmp_path}/x.db"):
+        assert open_store(url, FakeClock()).url == url
+
+
+def test_dispatchers_go_with_the_store(tmp_path: Path) -> None:
+    chosen = open_dispatcher(Settings(url="memory://"))
+    assert isinstance(chosen, InProcessDispatcher)
+    chosen_local = open_dispatcher(Settings(url=f"sqlite:///{tmp_path}/x.db"))
+    assert isinstance(chosen_local, LocalDispatcher)
+
+
+@pytest.mark.parametrize(
+    ("url", "text"),
+    [
+        ("postgresql://u:secret@h/db", "not in this release"),
+        ("mongodb://h/db", "not in this release"),
+        ("sqlit:///x.db", "Did you mean sqlite://"),
+        ("memroy://", "Did you mean memory://"),
+        ("mysql://h", "expected memory:// or sqlite:///path, got mysql://"),
+        ("sqlite://", "expected sqlite:///relative"),
+        ("sqlite:///", "expected sqlite:///relative"),
+        ("sqlite://host/x.db", "expected sqlite:///relative"),
+        ("sqlite:///:memory:", "use memory://"),
+        ("sqlite:///x.db?mode=ro", "expected sqlite:///relative"),
+    ],
+)
+def test_other_urls_are_refused_with_what_was_expected(url: str, text: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        open_store(url)
+
+    assert text in str(refused.value)
+    assert "secret" not in str(refused.value)
+    assert refused.value.setting == "url"
+
+
+def test_redis_is_not_silently_ignored() -> None:
+    with pytest.raises(ConfigError, match="does not dispatch over Redis"):
+        open_dispatcher(Settings(url="memory://", redis_url="redis://h"))
+
+
+def modules_after(statement: str) -> set[str]:
+    script = f"import sys\n{statement}\nprint(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+    return set(done.stdout.split())
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "import holdfast",
+        "import holdfast.settings",
+        "import holdfast.wiring",
+        "from holdfast import Retry, State, Settings",
+        "import holdfast.testing.plugin",
+    ],
+)
+def test_light_parts_stay_light(statement: str) -> None:
+    heavy = {"pydantic", "orjson", "structlog", "typer", "rich", "sqlite3"}
+
+    assert modules_after(statement) & heavy == set()
+
+
+def test_an_app_needs_no_command_line_and_no_store_before_its_first_use() -> None:
+    statement = "from holdfast import Holdfast; app = Holdfast(); app.task(lambda: None)"
+
+    heavy = {"typer", "rich", "sqlite3", "structlog", "holdfast.worker.worker"}
+    assert modules_after(statement) & heavy == set()
