@@ -13,7 +13,7 @@ import dataclasses
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -211,7 +211,7 @@ def command_part(path: str, command: Any) -> str:
 
 
 def argument(param: Any) -> str:
-    name = str(param.metavar or param.name).upper().strip("[]")
+    name = str(param.metavar or param.name).upper().strip("[].")
     many = "…" if param.nargs == -1 else ""
     return f"{name}{many}" if param.required else f"[{name}{many}]"
 
@@ -247,7 +247,7 @@ def first_sentences(thing: object) -> str:
     return " ".join(text.partition("\n\n")[0].split())
 
 
-def table(head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+def table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> str:
     lines = [head, tuple("---" for _ in head), *rows]
     return "\n".join(
         f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in row)} |" for row in lines
