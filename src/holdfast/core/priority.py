@@ -8,10 +8,24 @@ Claims take the smallest rank first. A low task submitted `aging_low` before a n
 same rank, so it has become as urgent by waiting; nothing is rewritten, whatever the length of the
 backlog.
 
-**The bound (P9).** With the default settings a low task is overtaken only by normal tasks that
-became eligible less than 10 min after it, by high tasks less than 30 min after it, and by critical
-tasks. So under any steady load that leaves some capacity for the tasks ahead of it at that moment,
-it starts. Critical tasks are the exception that a person chose: their head start is a century.
+**The bound (P9).** Call e the instant at which a task became eligible.
+
+- *Order.* A task of another priority starts before it, while both may start, only if it became
+  eligible no later than e plus the difference of their head starts. With the default settings a low
+  task is overtaken by normal tasks of the next 10 min, by high tasks of the next 30 min, by nothing
+  that becomes eligible later. 30 min after e its place in line can only improve.
+- *Time.* So it starts once those before it have started: at most
+
+      (B + H + N) / s    seconds after e
+
+  where B is what stood before it at e, H the high tasks of the next 30 min, N the normal tasks of
+  the next 10 min, and s the tasks per second that its workers start. Under high tasks that come as
+  fast as they can be started for ever, that is 30 min + B / s, and until then high has every slot.
+- *What the bound does not cover.* Critical tasks: their head start is a century, because a person
+  chose them to go first. Further attempts, which keep the rank of the first, and work submitted
+  with a `run_at` in the past, which is ranked as if it had waited since: count them in B, H and N
+  by their eligible instant. Tasks that nobody may take: a paused queue, a missing capability, a
+  taken lock.
 """
 
 from __future__ import annotations

@@ -118,10 +118,12 @@ def _nobody(task: Task, workers: tuple[WorkerInfo, ...]) -> list[tuple[str, str]
 
 def _in_line(standing: Standing) -> tuple[str, str]:
     ahead = standing.ahead or 0
-    busy = all(w.load >= w.capacity for w in standing.workers if w.status is WorkerStatus.ACTIVE)
+    task = standing.task
+    live = [w for w in standing.workers if w.status is WorkerStatus.ACTIVE]
+    busy = all(w.load >= w.capacity for w in live if w.serves(task.queue, task.requires))
     if ahead == 0:
         if busy:
-            return ("workers_busy", "It is next in line; every worker is busy.")
+            return ("workers_busy", "It is next in line; every worker that may take it is busy.")
         return ("about_to_start", "It is next in line and about to start.")
     many = f"{standing.ahead_cap} or more" if ahead >= standing.ahead_cap else str(ahead)
     tasks = "1 task" if many == "1" else f"{many} tasks"

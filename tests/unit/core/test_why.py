@@ -1,0 +1,231 @@
+"""Why is my task not running? Every reason has its code and says what to do."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from holdfast.core.task import (
+    Cause,
+    Priority,
+    Reason,
+    Standing,
+    State,
+    Task,
+    TaskId,
+    WorkerId,
+    WorkerStatus,
+)
+from holdfast.core.why import explain
+from holdfast.testing.factories import task_error, worker_info
+
+NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
+PLAIN = Task(
+    id=TaskId("t"),
+    name="demo",
+    queue="default",
+    priority=Priority.NORMAL,
+    state=State.QUEUED,
+    payload=b"{}",
+    created_at=NOW,
+    run_at=NOW,
+    rank=0,
+    attempt=0,
+    charged=0,
+    max_retries=3,
+    crash_count=0,
+    cause=Cause.SUBMITTED,
+)
+
+
+def standing(task: Task = PLAIN, **given: Any) -> Standing:
+    plain = Standing(
+        now=NOW,
+        task=task,
+        queue_paused=False,
+        ahead=0,
+        ahead_cap=1000,
+        lock_holder=None,
+        workers=(worker_info(),),
+    )
+    return replace(plain, **given)
+
+
+def codes(found: Standing) -> list[str]:
+    return [code for code, _ in explain(found).reasons]
+
+
+def test_the_next_in_line_with_a_free_worker_is_about_to_start() -> None:
+    assert codes(standing()) == ["about_to_start"]
+
+
+def test_the_next_in_line_waits_while_every_worker_is_busy() -> None:
+    assert codes(standing(workers=(worker_info(load=10), worker_info(load=12)))) == ["workers_busy"]
+
+
+def test_a_free_worker_that_does_not_serve_the_task_does_not_count() -> None:
+    busy = worker_info(load=10)
+    elsewhere = worker_info(queues=("mail",))
+
+    assert codes(standing(workers=(busy, elsewhere))) == ["workers_busy"]
+
+
+def test_a_free_worker_without_the_capability_does_not_count() -> None:
+    task = replace(PLAIN, requires=frozenset({"gpu"}))
+    busy = worker_info(load=10, capabilities=frozenset({"gpu"}))
+
+    assert codes(standing(task, workers=(busy, worker_info()))) == ["workers_busy"]
+
+
+@pytest.mark.parametrize(
+    ("ahead", "sentence"),
+    [
+        (1, "It waits in line: 1 task of queue 'default' before it."),
+        (7, "It waits in line: 7 tasks of queue 'default' before it."),
+        (1000, "It waits in line: 1000 or more tasks of queue 'default' before it."),
+    ],
+)
+def test_the_place_in_line_is_told(ahead: int, sentence: str) -> None:
+    found = explain(standing(ahead=ahead))
+
+    assert (found.reasons, found.ahead) == ((("in_line", sentence),), ahead)
+    assert found.ahead_is_capped == (ahead == 1000)
+
+
+@pytest.mark.parametrize(
+    ("wait", "words"),
+    [
+        (90, "in 90 s."),
+        (600, "in 10 min."),
+        (7200, "in 2.0 h."),
+        (86_400 * 3, "in 3.0 days."),
+    ],
+)
+def test_a_future_run_at_is_told_with_the_time_left(wait: int, words: str) -> None:
+    task = replace(PLAIN, run_at=NOW + timedelta(seconds=wait))
+
+    ((code, sentence),) = explain(standing(task, ahead=None)).reasons
+
+    assert code == "future_run_at"
+    assert sentence.endswith(words)
+    assert "UTC" in sentence
+
+
+def test_a_wait_for_a_retry_names_the_attempt_that_failed() -> None:
+    task = replace(PLAIN, state=State.RETRYING, attempt=2, run_at=NOW + timedelta(seconds=5))
+
+    ((code, sentence),) = explain(standing(task, ahead=None)).reasons
+
+    assert code == "retry_wait"
+    assert sentence.startswith("Attempt 2 failed; the next may start at 2026-03-01 12:00:05 UTC")
+
+
+def test_a_paused_queue_comes_with_the_command_that_resumes_it() -> None:
+    ((code, sentence),) = explain(standing(queue_paused=True)).reasons
+
+    assert code == "queue_paused"
+    assert "holdfast queue resume default" in sentence
+
+
+def test_a_taken_lock_names_its_holder() -> None:
+    task = replace(PLAIN, state=State.BLOCKED, lock="doc:1")
+
+    found = explain(standing(task, ahead=None, lock_holder=TaskId("other")))
+
+    assert found.reasons == (("locked", "Its lock 'doc:1' is held by task other."),)
+
+
+def test_no_worker_at_all_is_told() -> None:
+    dead = worker_info(status=WorkerStatus.DEAD)
+
+    assert codes(standing(workers=())) == ["no_worker"]
+    assert codes(standing(workers=(dead,))) == ["no_worker"]
+
+
+def test_a_queue_that_nobody_serves_is_told() -> None:
+    ((code, sentence),) = explain(standing(workers=(worker_info(queues=("mail",)),))).reasons
+
+    assert code == "no_worker_for_queue"
+    assert "-q default" in sentence
+
+
+def test_a_capability_that_nobody_has_is_named() -> None:
+    task = replace(PLAIN, requires=frozenset({"gpu", "fast"}))
+    fast = worker_info(capabilities=frozenset({"fast"}))
+
+    ((code, sentence),) = explain(standing(task, workers=(fast,))).reasons
+
+    assert code == "missing_capability"
+    assert "'gpu'" in sentence
+    assert "'fast'" not in sentence
+
+
+def test_capabilities_that_no_single_worker_has_together_are_named() -> None:
+    task = replace(PLAIN, requires=frozenset({"gpu", "fast"}))
+    workers = tuple(worker_info(capabilities=frozenset({c})) for c in ("gpu", "fast"))
+
+    ((code, sentence),) = explain(standing(task, workers=workers)).reasons
+
+    assert code == "missing_capability"
+    assert "no single live worker has all" in sentence
+
+
+def test_several_reasons_are_all_told_the_time_first() -> None:
+    task = replace(PLAIN, run_at=NOW + timedelta(seconds=5))
+
+    found = standing(task, ahead=None, queue_paused=True, workers=())
+
+    assert codes(found) == ["future_run_at", "queue_paused", "no_worker"]
+    assert explain(found).sentence.count(". ") >= 2
+
+
+@pytest.mark.parametrize(
+    ("changes", "code", "words"),
+    [
+        (
+            {"state": State.RUNNING, "attempt": 2, "worker_id": WorkerId("w")},
+            "running",
+            "attempt 2",
+        ),
+        (
+            {"state": State.RUNNING, "cancel_requested": True, "worker_id": WorkerId("w")},
+            "cancelling",
+            "asked to stop",
+        ),
+        ({"state": State.COMPLETED, "attempt": 3}, "completed", "in attempt 3"),
+        ({"state": State.CANCELLED, "reason": Reason.CANCELLED}, "cancelled", "was cancelled"),
+        ({"state": State.CANCELLED, "reason": Reason.EXPIRED}, "expired", "it expired"),
+        (
+            {"state": State.FAILED, "reason": Reason.NOT_RETRIABLE, "error": task_error()},
+            "failed",
+            "Last error: ValueError: no such row",
+        ),
+        (
+            {"state": State.DEAD_LETTER, "reason": Reason.RETRIES_EXHAUSTED},
+            "attempts_used",
+            "3 retries are used up",
+        ),
+        (
+            {"state": State.DEAD_LETTER, "reason": Reason.POISON, "crash_count": 3},
+            "attempts_used",
+            "died 3 times",
+        ),
+        (
+            {"state": State.DEAD_LETTER, "reason": Reason.TIMEOUT},
+            "attempts_used",
+            "ran out of time",
+        ),
+    ],
+)
+def test_a_task_that_does_not_wait_says_where_it_is(
+    changes: dict[str, Any], code: str, words: str
+) -> None:
+    found = explain(standing(replace(PLAIN, **changes), ahead=None))
+
+    ((told, sentence),) = found.reasons
+    assert told == code
+    assert words in sentence
+    assert (found.task_id, found.state, found.ahead_is_capped) == ("t", changes["state"], False)
