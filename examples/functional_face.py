@@ -6,7 +6,7 @@ import asyncio
 from contextlib import chdir
 from tempfile import TemporaryDirectory
 
-from holdfast import Config, get_task, init, list_tasks, submit_task, task
+from holdfast import get_task, init, list_tasks, run_worker, submit_task, task
 
 
 @task
@@ -15,12 +15,12 @@ async def welcome(name: str, greeting: str = "Hello") -> str:
 
 
 async def main() -> None:
-    async with init(Config(url="sqlite:///tasks.db")) as app:
+    async with init(url="sqlite:///tasks.db"):
         ada = await submit_task(welcome, name="Ada", priority="high", tags=["people"])
         bob = await submit_task(welcome, name="Bob", greeting="Good morning", timeout_seconds=30)
         print("waiting:", len(await list_tasks(state="queued")))
 
-        await app.run_worker(burst=True)  # in production: holdfast worker module:app
+        await run_worker(burst=True)  # in production: holdfast worker module:app
         print(await ada)
         print(await bob.result_async(timeout=5))
 

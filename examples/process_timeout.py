@@ -29,7 +29,7 @@ if __name__ == "__main__":
         task = stubborn.submit()
         after = add.submit(1, 2)
         started = time.monotonic()
-        asyncio.run(app.run_worker(burst=True, app_spec=f"{__file__}:app"))
+        asyncio.run(app.run_worker(burst=True))
         picture = app.get(task.id)
         print("stubborn:", picture.state, picture.reason)
         print("stopped in time:", time.monotonic() - started < 15)

@@ -24,6 +24,8 @@ from holdfast import errors
 from holdfast.cli.main import app as cli
 from holdfast.core.lifecycle import MOVES, OTHER_WORDS, TERMINAL
 from holdfast.core.task import AttemptEnd, Cause, Priority, Reason, State
+from holdfast.definitions.options import SubmitKeywords, TaskKeywords
+from holdfast.definitions.submittable import Submittable
 from holdfast.settings import Settings
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -238,6 +240,64 @@ def api() -> str:
     return table(("name", "what it is"), rows)
 
 
+OPTIONS = {
+    "name": "the task's name; `module.function` unless given",
+    "queue": "the lane it waits in",
+    "priority": "`critical`, `high`, `normal` or `low`",
+    "max_retries": "attempts after the first",
+    "timeout": "limit on one attempt",
+    "timeout_growth": "each further attempt's timeout is this many times longer",
+    "timeout_cap": "but no longer than this",
+    "retry": "how long to wait before the next attempt: `exponential(…)`, `fixed(…)`, a function",
+    "no_retry_for": "exceptions that fail the task at once",
+    "lock": "one at a time per key: a template over the arguments, or a function of them",
+    "unique": "one unfinished task per arguments (`True`), per template or per function of them",
+    "executor": "`async` or `thread` by the kind of function, or `process`",
+    "memory_limit": "what an attempt may add to its process (process executor)",
+    "tags": "words to find it by",
+    "requires": "capabilities that a worker must have",
+    "delay": "start no sooner than this from now",
+    "run_at": "start no sooner than this instant",
+    "timezone": "of a `run_at` without an offset",
+    "expires": "cancel it if it has not started by then: a duration from now, or an instant",
+    "unique_key": "one unfinished task of this name with this key",
+    "idempotency_key": "the same key within 24 hours is the same task",
+    "owner": "whose it is",
+}
+"""The sentence for each option; a new option without one fails here."""
+
+
+OF_ONE_SUBMIT = OPTIONS | {
+    "retry": "how long to wait before the next attempt: `exponential(…)` or `fixed(…)`",
+    "lock": "one at a time per key; taken literally",
+}
+
+
+def options(keywords: type, meanings: dict[str, str]) -> Callable[[], str]:
+    def part() -> str:
+        rows = [(f"`{name}`", meanings[name]) for name in keywords.__annotations__]
+        return table(("option", "meaning"), rows)
+
+    return part
+
+
+def members(kind: type) -> Callable[[], str]:
+    """The public methods and properties of a class, without the `_async` twins."""
+
+    def part() -> str:
+        names = [name for name in dir(kind) if not name.startswith("_")]
+        rows = [
+            (f"`{name}{'()' if callable(getattr(kind, name)) else ''}`", first_sentences(member))
+            for name in names
+            if not (name.endswith("_async") and name.removesuffix("_async") in names)
+            and (member := inspect.getattr_static(kind, name))
+            and first_sentences(member)
+        ]
+        return table(("member", "what it does"), rows)
+
+    return part
+
+
 # -- small things ------------------------------------------------------------------------------
 
 
@@ -264,6 +324,12 @@ PARTS: dict[str, Callable[[], str]] = {
     "by-priority": by_priority,
     "commands": commands,
     "api": api,
+    "app": members(holdfast.Holdfast),
+    "definition": members(Submittable),
+    "task-options": options(TaskKeywords, OPTIONS),
+    "submit-options": options(SubmitKeywords, OF_ONE_SUBMIT),
+    "handle": members(holdfast.Handle),
+    "context": members(holdfast.Context),
 }
 
 
