@@ -54,15 +54,16 @@ def measure_all(url: str, tasks: int, raw: RawLimit | None = None) -> Json:
         with scratch(url) as store:
             return _plain(work(store))
 
+    few, some = max(20, tasks // 100), max(100, tasks // 10)
     return {
         "store": url.partition("://")[0],
-        "submit": fresh(lambda store: measure.measure_submit(store, 500)),
-        "submit_8_callers": fresh(lambda store: measure.measure_submit(store, 2000, callers=8)),
+        "submit": fresh(lambda store: measure.measure_submit(store, few)),
+        "submit_8_callers": fresh(lambda store: measure.measure_submit(store, some, callers=8)),
         "submit_bulk": fresh(lambda store: measure.measure_bulk(store, tasks)),
         "drain_1_process": fresh(lambda store: measure.measure_drain(store, tasks)),
         "drain_2_processes": fresh(lambda store: measure.measure_drain(store, tasks, processes=2)),
-        "pickup": fresh(lambda store: measure.measure_pickup(store, 200)),
-        "idle": fresh(lambda store: measure.measure_idle(store, 5.0)),
+        "pickup": fresh(lambda store: measure.measure_pickup(store, few)),
+        "idle": fresh(lambda store: measure.measure_idle(store, 3.0)),
         "raw_limit_per_second": None if raw is None else fresh(lambda store: raw(store, tasks)),
     }
 

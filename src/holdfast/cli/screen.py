@@ -134,7 +134,9 @@ class Screen:
             least = None if is_last else max(len(row[index]) for row in [columns, *cells])
             table.add_column(columns[index], no_wrap=True, overflow="ellipsis", min_width=least)
         for row in cells:
-            table.add_row(*(Text(row[i], style=STYLES.get(row[i], "")) for i in kept))
+            table.add_row(
+                *(Text(row[i], STYLES.get(row[i], ""), overflow="ellipsis") for i in kept)
+            )
         self.console.print(table)
 
 
