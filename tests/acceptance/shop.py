@@ -11,7 +11,7 @@ import ctypes
 import os
 import signal
 import time
-from pathlib import Path
+from contextlib import suppress
 
 from holdfast import Context, Holdfast, fixed
 from holdfast.testing.startlog import StartLog
@@ -122,7 +122,7 @@ def hungry(ctx: Context) -> int:
     return len(held)
 
 
-@app.task(name="ephemeral")
+@app.task(name="fill")
 def fill(text: str) -> int:
     return len(text)
 
@@ -135,11 +135,5 @@ def hold_the_gil(seconds: float) -> None:
 
 
 def swallow_everything() -> None:
-    try:
+    with suppress(BaseException):
         time.sleep(1000)
-    except BaseException:  # noqa: BLE001 - this is the point
-        pass
-
-
-def touch(path: str) -> None:
-    Path(path).touch()

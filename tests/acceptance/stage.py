@@ -104,7 +104,7 @@ class Stage:
         return module
 
     def worker(self, *arguments: str, ready: bool = True, **settings: str) -> WorkerProcess:
-        """Start `holdfast worker shop.py:app …`; wait until it has registered, unless told not to."""
+        """Start `holdfast worker shop.py:app …`, and wait until it has registered."""
         output = self.folder / f"worker-{len(self.workers)}.log"
         environment = self.environment | {
             f"HOLDFAST_{name.upper()}": value for name, value in settings.items()
@@ -213,6 +213,11 @@ def send(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
     except ProcessLookupError:
         return
+
+
+def overload() -> float:
+    """How many times over this machine is busy; 1 if it is not."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
 def ids(handles: Sequence[Any]) -> list[str]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.acceptance.conftest import MakeStage
 
 from holdfast import Holdfast
 from holdfast.core.task import TaskFilter
@@ -18,7 +19,6 @@ from holdfast.errors import (
     PayloadRefused,
     UnknownTask,
 )
-from tests.acceptance.conftest import MakeStage
 
 MIB = 1024 * 1024
 
@@ -139,12 +139,32 @@ CASES: list[Case] = [
         InvalidOption,
         ("priority", "urgent"),
     ),
-    ("NUL in a key option", lambda s: s.take.options(unique_key="a\x00").submit(), ValueError, ("unique_key",)),
+    (
+        "NUL in a key option",
+        lambda s: s.take.options(unique_key="a\x00").submit(),
+        ValueError,
+        ("unique_key",),
+    ),
     ("NUL in a queue", lambda s: s.take.options(queue="a\x00").submit(), ValueError, ("queue",)),
     ("NUL in a tag", lambda s: s.take.options(tags=["a\x00"]).submit(), ValueError, ("tag",)),
-    ("surrogate in a lock", lambda s: s.take.options(lock="\ud800").submit(), ValueError, ("lock",)),
-    ("negative retries", lambda s: s.take.options(max_retries=-1).submit(), InvalidOption, ("max_retries",)),
-    ("expired already", lambda s: s.take.options(expires="-1s").submit(), InvalidOption, ("expires",)),
+    (
+        "surrogate in a lock",
+        lambda s: s.take.options(lock="\ud800").submit(),
+        ValueError,
+        ("lock",),
+    ),
+    (
+        "negative retries",
+        lambda s: s.take.options(max_retries=-1).submit(),
+        InvalidOption,
+        ("max_retries",),
+    ),
+    (
+        "expired already",
+        lambda s: s.take.options(expires="-1s").submit(),
+        InvalidOption,
+        ("expires",),
+    ),
     ("unknown option", lambda s: s.take.options(colour=1), InvalidOption, ("colour",)),  # type: ignore[call-arg] # the point
     (
         "one bad call among good ones",
@@ -152,7 +172,7 @@ CASES: list[Case] = [
         PayloadRefused,
         ("max_payload",),
     ),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(

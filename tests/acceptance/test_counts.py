@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import signal
+import time
 
 import pytest
-
-from holdfast.core.task import TaskFilter
 from tests.acceptance.conftest import MakeStage
 from tests.acceptance.stage import Stage, ids, until
+
+from holdfast.core.task import TaskFilter
 
 pytestmark = pytest.mark.acceptance
 
@@ -16,9 +17,7 @@ SUBMIT_TOGETHER = """
 import asyncio, time
 async def main():
     await app.open_async()
-    print("ready", flush=True)
-    sys.stdin.readline() if False else None
-    while time.time() < float(sys.argv[1]): pass
+    await asyncio.sleep(float(sys.argv[1]) - time.time())  # all processes at the same instant
     handles = await asyncio.gather(*(
         shop.noop.options(idempotency_key="once").submit_async(1) for _ in range(50)))
     for handle in handles: print(handle.id, handle.created)
@@ -28,14 +27,12 @@ app.close()
 
 
 def test_200_submits_of_one_idempotency_key_from_4_processes_make_one_task(stage: Stage) -> None:
-    import time
-
     together = str(time.time() + 2.0)
 
     submitters = [stage.python(SUBMIT_TOGETHER, together) for _ in range(4)]
     lines = [line for process in submitters for line in process.communicate()[0].splitlines()]
 
-    answers = [line.split() for line in lines if line != "ready"]
+    answers = [line.split() for line in lines]
     assert len(answers) == 200
     assert len({task_id for task_id, _ in answers}) == 1
     assert [created for _, created in answers].count("True") == 1

@@ -9,12 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.acceptance.disks import SmallDisk, read_only_disk, small_disk
+from tests.acceptance.stage import Stage, ids, until
 
 from holdfast.core.task import State, TaskFilter
 from holdfast.errors import StoreUnavailable
 from holdfast.testing.startlog import StartLog
-from tests.acceptance.disks import SmallDisk, read_only_disk, small_disk
-from tests.acceptance.stage import Stage, ids, until
 
 pytestmark = pytest.mark.acceptance
 
@@ -41,9 +41,12 @@ def test_a_full_disk_refuses_submits_clearly_and_heals_by_itself(
     acknowledged = [stage.shop.fill.submit("x" * 10_000).id]
     disk.fill()
 
-    with pytest.raises(StoreUnavailable, match=r"disk is full.*Nothing was written"):
-        for _ in range(1000):
+    def submit_on() -> None:
+        while len(acknowledged) < 1000:
             acknowledged.append(stage.shop.fill.submit("x" * 10_000).id)
+
+    with pytest.raises(StoreUnavailable, match=r"disk is full.*Nothing was written"):
+        submit_on()
     kept = {task.id for task in stage.app.list(limit=500).tasks}
     disk.free()
     acknowledged.append(stage.shop.fill.submit("room again").id)
@@ -100,7 +103,7 @@ def test_submits_under_a_filling_disk_are_never_acknowledged_falsely(
     breathing = threading.Thread(target=breathe)
     breathing.start()
     try:
-        until(lambda: (disk.folder / "ballast").exists())
+        until((disk.folder / "ballast").exists)
         while refused < 20 and len(acknowledged) < 150:
             try:
                 acknowledged.append(stage.shop.fill.submit("x" * 10_000).id)

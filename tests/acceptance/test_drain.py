@@ -6,10 +6,10 @@ import signal
 import time
 
 import pytest
-
-from holdfast.core.task import AttemptEnd, Cause, State, WorkerStatus
 from tests.acceptance.conftest import MakeStage
 from tests.acceptance.stage import Stage, until
+
+from holdfast.core.task import AttemptEnd, Cause, State, WorkerStatus
 
 pytestmark = pytest.mark.acceptance
 

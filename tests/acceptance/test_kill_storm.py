@@ -7,12 +7,15 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
 
 import pytest
-
-from holdfast.core.task import Cause, State
 from tests.acceptance.conftest import MakeStage
 from tests.acceptance.stage import Stage, WorkerProcess, ids, send, until
+
+from holdfast import Call
+from holdfast.core.task import Cause, State
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(180)]
 
@@ -50,7 +53,7 @@ class Killer:
 ARGUMENTS = ("--processes", "2", "-c", "4")
 
 
-def mixed_calls(stage: Stage, number: int) -> Iterator[object]:
+def mixed_calls(stage: Stage, number: int) -> Iterator[Call[Any]]:
     shop, rng = stage.shop, random.Random(number)
     for n in range(number):
         seconds = rng.choice((0.0, 0.01, 0.05, 0.1))
@@ -109,7 +112,7 @@ def test_locks_stay_exclusive_while_their_holders_are_killed(make_stage: MakeSta
     assert len(killer.killed) >= 10
     for key in {start.lock for start in starts}:
         held = [start for start in starts if start.lock == key]
-        for before, after in zip(held, held[1:], strict=False):
+        for before, after in pairwise(held):
             assert before.ended is None or before.ended <= after.began
             assert before.fence is not None
             assert after.fence is not None

@@ -5,9 +5,9 @@ from __future__ import annotations
 import signal
 
 import pytest
+from tests.acceptance.stage import Stage, send, until
 
 from holdfast.core.task import AttemptEnd, Cause, State
-from tests.acceptance.stage import Stage, send, until
 
 pytestmark = pytest.mark.acceptance
 

@@ -6,9 +6,9 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from tests.acceptance.stage import Stage
 
 from holdfast.errors import SchemaMismatch, StoreError
-from tests.acceptance.stage import Stage
 
 pytestmark = pytest.mark.acceptance
 

@@ -139,13 +139,23 @@ class Engine:
                 run.stop(StopReason.LOST)
 
     async def _execute(self, run: Run) -> Outcome:
-        executor = run.definition.executor
+        executor = self._place_of(run)
         if executor is Executor.ASYNC:
             return await self._coroutines.run(run)
         runner = self._elsewhere.get(executor)
         if runner is None:
             runner = self._elsewhere[executor] = self._start(executor)
         return await runner.run(run)
+
+    def _place_of(self, run: Run) -> Executor:
+        """Where to run it. The last try of a task whose workers died is made in a process of its
+        own: when a worker dies, nobody knows which of its tasks did it, and without this a poison
+        pill would take its neighbours along into the dead letters.
+        """
+        crashes = run.claim.crash_count
+        if crashes and crashes + 1 >= self._settings.crash_limit and self._app_spec is not None:
+            return Executor.PROCESS
+        return run.definition.executor
 
     def _start(self, executor: Executor) -> Runner:
         if executor is Executor.THREAD:

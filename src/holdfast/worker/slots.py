@@ -134,7 +134,8 @@ class Slots:
             if run is None:
                 continue
             outcome: Outcome | Suspended | None
-            if hot is not None and run.definition.executor is Executor.ASYNC:
+            is_async = run.definition.executor is Executor.ASYNC
+            if is_async and hot is not None and not claim.crash_count:
                 outcome = hot.begin(run)
                 computed = now = clock()
                 if isinstance(outcome, Suspended):
