@@ -91,8 +91,8 @@ class Places:
             return
         if task.state not in TERMINAL:
             self.unique[task.name, task.unique_key] = task.id
-        elif not self.is_unique_key_taken(task):
-            self.unique.pop((task.name, task.unique_key), None)
+        else:
+            del self.unique[task.name, task.unique_key]
 
     def _leave(self, task: Task, *, starting: bool) -> None:
         self.running.discard(task.id)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from holdfast.core.task import State, WorkerId
+from holdfast.errors import HoldfastError
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import new_tasks, success
@@ -104,3 +107,22 @@ class OpenSuite(StoreSuite):
         assert (await get(second, task)).run_at > clock.now
         assert await second.pause("mail") is False
         assert await all_ids(second) == [task]
+
+    async def test_a_submit_racing_with_close_is_either_stored_or_refused(
+        self, store: Store, open_another: OpenAnother
+    ) -> None:
+        closing = await open_another()
+        batch = new_tasks(40)
+
+        answers = await asyncio.gather(
+            *(add(closing, new) for new in batch[:20]),
+            closing.close(),
+            *(add(closing, new) for new in batch[20:]),
+            return_exceptions=True,
+        )
+
+        taken = [answer[0].task_id for answer in answers if isinstance(answer, list)]
+        refused = [answer for answer in answers if isinstance(answer, BaseException)]
+        assert sorted(await all_ids(store)) == sorted(taken)
+        assert all(isinstance(error, HoldfastError) for error in refused)
+        assert len(taken) + len(refused) == len(batch)

@@ -188,7 +188,7 @@ class SettleSuite(StoreSuite):
     async def test_a_batch_may_mix_every_outcome(self, store: Store, worker: WorkerId) -> None:
         await add(store, *new_tasks(6))
         claims = await claim(store, worker)
-        settles = (success, failure, timeout, loss, release, stop)
+        settles: tuple[Settle, ...] = (success, failure, timeout, loss, release, stop)
 
         await save(store, *(settle(c) for settle, c in zip(settles, claims, strict=True)))
 

@@ -157,7 +157,7 @@ class SubmitSuite(StoreSuite):
         assert len(await events(store, new.id)) == 1
 
     async def test_the_same_id_twice_in_one_batch_is_one_task(self, store: Store) -> None:
-        new = new_task()
+        new = new_task(unique_key="u", idempotency_key="i", fingerprint="f")
 
         answers = await add(store, new, new)
 
