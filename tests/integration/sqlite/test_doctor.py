@@ -78,7 +78,7 @@ async def test_promises_stand_on_the_settings_they_need(used: SQLiteStore) -> No
         wanted = ("journal_mode", "synchronous", "busy_timeout", "wal_autocheckpoint")
         return [db.execute(f"PRAGMA {name}").fetchone()[0] for name in wanted]
 
-    assert await used._write(lambda unit: settings(unit.db)) == ["wal", 2, 10_000, 4000]
+    assert await used._write(lambda unit: settings(unit.db)) == ["wal", 2, 0, 4000]
 
 
 async def test_unsafe_settings_are_found(used: SQLiteStore) -> None:

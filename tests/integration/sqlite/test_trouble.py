@@ -80,8 +80,8 @@ async def test_a_database_that_turns_read_only_is_told_and_overcome(
     """
     first = await submit(store)
     with monkeypatch.context() as patch:
-        patch.setitem(SCHEMA, "settings", SCHEMA["settings"] + SCHEMA["read_only"])
-        await store._write(lambda unit: unit.db.execute(SCHEMA["read_only"]))
+        patch.setitem(SCHEMA, "settings", SCHEMA["settings"] + "PRAGMA query_only = ON;")
+        await store._write(lambda unit: unit.db.execute("PRAGMA query_only = ON"))
         for _ in range(2):
             with pytest.raises(StoreUnavailable, match="read-only"):
                 await submit(store)

@@ -9,7 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from holdfast.errors import SchemaMismatch, StoreError
-from holdfast.stores.sqlite.connection import connect
+from holdfast.stores.sqlite.connection import connect, patiently
 from holdfast.stores.sqlite.faults import explained
 from holdfast.stores.sqlite.queries import SCHEMA
 
@@ -37,7 +37,7 @@ def open_database(path: Path, *, create: bool = False) -> sqlite3.Connection:
     with explained(path):
         db = connect(path, create=create)
         try:
-            _set_up(db, path)
+            patiently(lambda: _set_up(db, path))
         except BaseException:
             db.close()
             raise
@@ -49,7 +49,7 @@ def migrate(db: sqlite3.Connection, path: Path) -> Sequence[int]:
 
     The version is read again under the write lock: of many processes that try, one does it.
     """
-    db.execute(SCHEMA["begin_alone"])
+    patiently(lambda: db.execute(SCHEMA["begin_alone"]))
     try:
         found = found_version(db)
         if found > expected_version():

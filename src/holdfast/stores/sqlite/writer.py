@@ -30,6 +30,7 @@ from typing import Final, TypeVar, cast
 
 from holdfast.errors import HoldfastError, StoreError
 from holdfast.ports.clock import Clock
+from holdfast.stores.sqlite.connection import patiently
 from holdfast.stores.sqlite.faults import explain
 from holdfast.stores.sqlite.haste import HASTE
 from holdfast.stores.sqlite.lanes import Key, Lane, Lanes
@@ -203,7 +204,9 @@ class Writer:
     def _serve(self, jobs: list[Job]) -> None:
         try:
             unit = self._unit()
-            left = [job for job in jobs if not _is_answered_by_peeking(job, unit)]
+            left = patiently(
+                lambda: [job for job in jobs if not _is_answered_by_peeking(job, unit)]
+            )
             if left:
                 self._commit(left)
         except Exception as error:  # noqa: BLE001  # every caller must be told
@@ -232,7 +235,8 @@ class Writer:
             job.is_done = True
 
     def _begin(self) -> None:
-        self._connection().execute(SCHEMA["begin_write"])
+        db = self._connection()
+        patiently(lambda: db.execute(SCHEMA["begin_write"]))
 
     def _unit(self) -> Unit:
         return Unit(self._connection(), self._lanes, self._clock)
