@@ -9,14 +9,27 @@ from __future__ import annotations
 import json
 import os
 import sys
+from contextlib import redirect_stdout
+from importlib import import_module
+from pathlib import Path
 from typing import Any
 
-import holdfast.app  # imported for all commands
-import holdfast.cli.tables  # noqa: F401  # likewise
-from holdfast.cli.main import run
+from holdfast.cli.main import app, run
+
+WARM = (
+    "holdfast.app",
+    "holdfast.cli.tables",
+    "holdfast.dispatch.local",
+    "holdfast.stores.sqlite.store",
+    "holdfast.worker.loading",
+)
 
 
 def serve() -> None:
+    for name in WARM:
+        import_module(name)
+    with Path(os.devnull).open("w") as nowhere, redirect_stdout(nowhere):
+        app(["queue", "--help"], standalone_mode=False)  # Typer, too, does much at its first use
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()
