@@ -15,7 +15,7 @@ pytestmark = pytest.mark.acceptance
 @pytest.mark.parametrize("whole", [False, True], ids=["its process", "its whole family"])
 def test_a_worker_stopped_past_its_lease_is_refused_and_works_on(stage: Stage, whole: bool) -> None:
     zombie = stage.worker("-c", "1")
-    handle = stage.shop.work.submit(1.0)
+    handle = stage.shop.nap.submit(1.0)  # over when it comes back, before it hears of its loss
     until(lambda: stage.begun(handle.id))
     stopped = [*zombie.children(), *([zombie.pid] if whole else [])]
 
