@@ -206,7 +206,9 @@ class Holdfast(Face):
         return definition.result_of(task)
 
     def _forget(self) -> None:
-        """Begin anew in a forked child: a store must not be carried over a fork."""
+        """Begin anew in a forked child: a store must not be carried over, not even to be closed."""
+        if self._link is not None:
+            _LEFT_BEHIND.append(self._link)
         self._lock = threading.Lock()
         self._link = None
 
@@ -247,6 +249,7 @@ def _spec_of(app: Holdfast) -> str | None:
 
 
 _APPS: WeakSet[Holdfast] = WeakSet()
+_LEFT_BEHIND: list[Link] = []
 
 
 def _close_all() -> None:

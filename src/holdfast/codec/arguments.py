@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, NotRequired, Required, Union, Unpack, get_args, get_origin
+from typing import Any, Unpack, get_args, get_origin
 
 import orjson
 from pydantic import ValidationError
@@ -17,8 +17,11 @@ from holdfast.codec.shape import (
     canonical,
     digest,
     field_schema,
+    is_loose,
+    is_same,
     problems_of,
     schema_of,
+    shown,
 )
 from holdfast.core.payload import check_size, check_value
 from holdfast.core.task import Json
@@ -30,7 +33,10 @@ Values = dict[str, Any]
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+_SINGLE = {*_POSITIONAL, *_BY_NAME}
 _NOTHING_SUBMITTED = "Nothing was submitted."
+_ANOTHER_VERSION = "It was submitted for another version of the function, and was not run."
+_TELL_APART = "JSON cannot tell the types under this annotation apart; annotate it with one type"
 
 
 class ArgumentCodec:
@@ -47,8 +53,14 @@ class ArgumentCodec:
         self._extra = _name_of(parameters, Parameter.VAR_KEYWORD)
         self._is_plain = len(self._by_name) == len(parameters)
         self._untyped = [p.name for p in parameters if hints[p.name] is Any]
-        schema = schema_of({p.name: _field(p, hints[p.name]) for p in parameters})
+        schema = schema_of(
+            {p.name: _shape(p, hints[p.name]) for p in parameters},
+            # What a caller may leave out, a payload may lack too.
+            required=[p.name for p in parameters if p.default is p.empty and p.kind in _SINGLE],
+            nullable=[p.name for p in parameters if p.default is None],
+        )
         validator = SchemaValidator(schema, CORE_CONFIG)
+        self._is_loose = is_loose(schema)
         self._validate: Callable[[object], Values] = validator.validate_python
         self._validate_json: Callable[[bytes], Values] = validator.validate_json
         self._serialize = SchemaSerializer(schema, CORE_CONFIG).to_python
@@ -89,7 +101,10 @@ class ArgumentCodec:
         """Encode checked arguments; `PayloadRefused` names what no store may hold."""
         plain = self._serialized(values, "json")
         self._guarded(check_value, plain, "$")
-        return orjson.dumps(plain)
+        encoded = orjson.dumps(plain)
+        if self._is_loose:
+            self._refuse_to_change(values, encoded)
+        return encoded
 
     def check_limit(self, payload: bytes, limit: int) -> None:
         """Refuse a payload of more than `limit` bytes."""
@@ -97,12 +112,7 @@ class ArgumentCodec:
 
     def load(self, payload: bytes) -> tuple[tuple[Any, ...], Values]:
         """Decode and validate a stored payload into what to call the function with."""
-        try:
-            values = self._validate_json(payload)
-        except ValidationError as error:
-            raise self._misfit(
-                error, "It was submitted for another version of the function, and was not run."
-            ) from None
+        values = self._read(payload, _ANOTHER_VERSION)
         return ((), values) if self._is_plain else self.spread(values)
 
     def spread(self, values: Values) -> tuple[tuple[Any, ...], Values]:
@@ -150,6 +160,25 @@ class ArgumentCodec:
             return "can only be given by position"
         close = get_close_matches(name, self._by_name, n=1)
         return "is no parameter of this task" + (f" (did you mean {close[0]!r}?)" if close else "")
+
+    def _read(self, payload: bytes, what_now: str) -> Values:
+        try:
+            return self._validate_json(payload)
+        except ValidationError as error:
+            raise self._misfit(error, what_now) from None
+
+    def _refuse_to_change(self, values: Values, encoded: bytes) -> None:
+        """JSON has no dates and no bytes; where the hint leaves room, a value could arrive as
+        something else. Better refused here than misread there.
+        """
+        arrived = self._read(encoded, _NOTHING_SUBMITTED)
+        problems = [
+            (name, f"would arrive as {shown(arrived.get(name))}. {_TELL_APART}")
+            for name, value in values.items()
+            if not is_same(value, arrived.get(name))
+        ]
+        if problems:
+            raise self._refusal(problems)
 
     def _serialized(self, values: Values, mode: str) -> Json:
         try:
@@ -204,17 +233,12 @@ def _name_of(parameters: Sequence[Parameter], kind: object) -> str | None:
     return next((p.name for p in parameters if p.kind is kind), None)
 
 
-def _field(parameter: Parameter, hint: Any) -> Any:
-    """A parameter as a field: what a caller may leave out, a payload may lack too."""
+def _shape(parameter: Parameter, hint: Any) -> Any:
+    """The type of what a payload holds for a parameter."""
+    is_unpacked = get_origin(hint) is Unpack
     if parameter.kind is Parameter.VAR_POSITIONAL:
-        items: Any = Any if get_origin(hint) is Unpack else hint
-        return NotRequired[list[items]]
+        items: Any = Any if is_unpacked else hint
+        return list[items]
     if parameter.kind is Parameter.VAR_KEYWORD:
-        keywords: Any = get_args(hint)[0] if get_origin(hint) is Unpack else dict[str, hint]
-        return NotRequired[keywords]
-    if parameter.default is Parameter.empty:
-        return Required[hint]
-    if parameter.default is None:
-        or_none: Any = Union[hint, None]  # noqa: UP007 - `hint | None` fails for some hints
-        return NotRequired[or_none]
-    return NotRequired[hint]
+        return get_args(hint)[0] if is_unpacked else dict[str, hint]
+    return hint

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Required
+from typing import Any
 
 import orjson
 from pydantic import ValidationError
@@ -23,7 +23,7 @@ class ResultCodec:
     def __init__(self, task: str, hint: Any) -> None:
         self._task = task
         self._is_plain = hint in _PLAIN
-        schema = field_schema(schema_of({"result": Required[hint]}), "result")
+        schema = field_schema(schema_of({"result": hint}), "result")
         self._validate_json = SchemaValidator(schema, CORE_CONFIG).validate_json
         self._serialize = SchemaSerializer(schema, CORE_CONFIG).to_python
 

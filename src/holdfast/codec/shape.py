@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -12,6 +12,7 @@ from pydantic_core import (
     CoreConfig,
     CoreSchema,
     PydanticSerializationError,
+    core_schema,
     to_jsonable_python,
 )
 from typing_extensions import TypedDict
@@ -30,11 +31,25 @@ _CONFIG = ConfigDict(
 )
 
 
-def schema_of(fields: Mapping[str, Any]) -> CoreSchema:
-    """A schema for an object with these fields; plain dataclasses in it take our config along."""
-    shape = TypedDict("Arguments", {**fields})  # type: ignore[misc] # the fields come at run time
+def schema_of(
+    hints: Mapping[str, Any], required: Collection[str] = (), nullable: Collection[str] = ()
+) -> CoreSchema:
+    """A schema for an object with these fields; plain dataclasses in it take our config along.
+
+    What is required and what may be null is written into the schema, not said with `Required[…]`
+    and `… | None`: the caches behind those take `str | bytes` and `bytes | str` for the same, and
+    the order of a union decides how JSON is read.
+    """
+    shape = TypedDict("Arguments", {**hints}, total=False)  # type: ignore[misc] # made at run time
     shape.__pydantic_config__ = _CONFIG  # type: ignore[attr-defined] # as Pydantic documents it
-    return TypeAdapter(shape).core_schema
+    schema: Any = TypeAdapter(shape).core_schema
+    fields = (schema["schema"] if schema["type"] == "definitions" else schema)["fields"]
+    for name in required:
+        fields[name]["required"] = True
+    for name in nullable:
+        fields[name]["schema"] = core_schema.nullable_schema(fields[name]["schema"])
+    made: CoreSchema = schema
+    return made
 
 
 def field_schema(schema: Any, name: str) -> CoreSchema:
@@ -46,6 +61,32 @@ def field_schema(schema: Any, name: str) -> CoreSchema:
     return field
 
 
+def is_loose(schema: Any) -> bool:
+    """Whether JSON may lose a type under this schema: in `Any`, or between members of a union."""
+    if isinstance(schema, dict):
+        return schema.get("type") in {"any", "union"} or any(map(is_loose, schema.values()))
+    return isinstance(schema, (list, tuple)) and any(map(is_loose, schema))
+
+
+def is_same(sent: Any, arrived: Any) -> bool:
+    """Whether a value came back as what it was, types included. A tuple may arrive as a list."""
+    if isinstance(sent, (list, tuple)) and isinstance(arrived, (list, tuple)):
+        return len(sent) == len(arrived) and all(map(is_same, sent, arrived))
+    if type(sent) is not type(arrived):
+        return False
+    if isinstance(sent, dict):
+        return sent.keys() == arrived.keys() and all(is_same(sent[k], arrived[k]) for k in sent)
+    if _compares_by_identity(sent):
+        return is_same(vars(sent), vars(arrived))
+    return bool(sent == arrived)
+
+
+def _compares_by_identity(value: object) -> bool:
+    return hasattr(value, "__dict__") and not any(
+        "__eq__" in vars(kind) for kind in type(value).__mro__[:-1]
+    )
+
+
 def problems_of(error: ValidationError, root: str) -> Iterator[tuple[str, str, str]]:
     """Each problem as (path, kind, sentence); the path reads like `items[3].price`."""
     for problem in error.errors(include_url=False, include_context=False):
@@ -53,7 +94,11 @@ def problems_of(error: ValidationError, root: str) -> Iterator[tuple[str, str, s
             f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"]
         )
         text = problem["msg"][0].lower() + problem["msg"][1:]
-        given = "" if problem["type"] in {"missing", "json_invalid"} else _shown(problem["input"])
+        given = (
+            ""
+            if problem["type"] in {"missing", "json_invalid"}
+            else f", got {shown(problem['input'])}"
+        )
         yield place.removeprefix(".") or root, problem["type"], f"{text}{given}"
 
 
@@ -78,9 +123,10 @@ def canonical(value: Any) -> Json:
             return to_jsonable_python(value, bytes_mode="base64")
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A value for an error message: short, whatever it is."""
     try:
         text = repr(value)
     except Exception:  # noqa: BLE001 - a broken __repr__ must not hide the real problem
         text = f"a {type(value).__name__}"
-    return f", got {text if len(text) <= 60 else f'{text[:57]}…'}"
+    return text if len(text) <= 60 else f"{text[:57]}…"

@@ -38,7 +38,13 @@ class Call(Generic[R_co]):
         definition, options = self.definition, self.options
         definition.check_limit(self.payload, settings.max_payload)
         priority = options.priority or definition.priority
-        timeout = _first(options.timeout, definition.timeout, settings.timeout_for(priority))
+        timeout, max_retries = options.timeout, options.max_retries
+        if timeout is None:
+            timeout = definition.timeout or settings.timeout_for(priority)
+        if max_retries is None:
+            max_retries = definition.max_retries
+        if max_retries is None:
+            max_retries = settings.retries_for(priority)
         return NewTask(
             id=task_id,
             name=definition.name,
@@ -50,9 +56,7 @@ class Call(Generic[R_co]):
             run_at=options.run_at,
             expires_in=options.expires_in,
             expires_at=options.expires_at,
-            max_retries=int(
-                _first(options.max_retries, definition.max_retries, settings.retries_for(priority))
-            ),
+            max_retries=max_retries,
             timeout=None if timeout == math.inf else timeout,
             retry=None if options.retry is None else dump_policy(options.retry),
             unique_key=self.unique_key,
@@ -76,7 +80,3 @@ async def submit_calls(home: Home, calls: Sequence[Call[R_co]]) -> list[Handle[R
 
 def handle_of(home: Home, call: Call[R_co], added: Added) -> Handle[R_co]:
     return Handle(home, added.task_id, call.definition.result_of, added.outcome)
-
-
-def _first(*values: float | None) -> float:
-    return next(value for value in values if value is not None)

@@ -49,7 +49,7 @@ def read_spec(
     read: dict[str, Any] = {
         name: _READERS[name](name, value) for name, value in given.items() if name in _READERS
     }
-    read.setdefault("name", task_name(function))
+    read.setdefault("name", readers.read_name("name", task_name(function)))
     read["executor"] = _executor(signature, given.get("executor"))
     if "lock" in given:
         read["lock"] = key_maker("lock", given["lock"], signature.names)

@@ -12,6 +12,8 @@ from uuid import UUID
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import TypedDict
 
@@ -32,6 +34,16 @@ class Point:
     x: float
     raw: bytes = b""
     tags: set[str] = field(default_factory=set)
+
+
+@dataclass
+class Loose:
+    it: str | bytes
+
+
+@dataclass(eq=False)
+class LooseWithoutEq:
+    it: str | bytes
 
 
 class Item(BaseModel):
@@ -114,6 +126,86 @@ def test_a_result_arrives_as_it_was_returned(app: MemoryApp, hint: Any, value: A
 
     assert back == value
     assert type(back) is type(value)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00")),
+    lambda inner: st.lists(inner) | st.dictionaries(
+        st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00")), inner
+    ),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@given(JSON)
+def test_any_json_arrives_as_it_was_sent(value: Any) -> None:
+    app = MemoryApp()
+
+    @app.task
+    def keep(it: Any) -> Any:
+        return it
+
+    assert keep.load(keep.call(value).payload) == ((), {"it": value})
+    assert keep.load_result(keep.dump_result(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("hint", "value"),
+    [
+        (str | bytes, b"\xff"),
+        (bytes | str, "text"),
+        (str | datetime, datetime(2030, 1, 1, tzinfo=UTC)),
+        (datetime | str, "2030-01-01T00:00:00Z"),
+        (Decimal | str, "1.5"),
+        (set[int] | list[int], {1}),
+        (dict[str, Any], {"at": datetime(2030, 1, 1, tzinfo=UTC)}),
+        (list[Any], [{1, 2}]),
+        (Loose, Loose(b"x")),
+        (LooseWithoutEq, LooseWithoutEq(b"x")),
+    ],
+    ids=str,
+)
+def test_a_value_that_would_arrive_as_something_else_is_refused(
+    app: MemoryApp, hint: Any, value: Any
+) -> None:
+    def handler(it: Any) -> None: ...
+
+    handler.__annotations__["it"] = hint
+    task = app.task(handler)
+
+    with pytest.raises(InvalidArguments, match=r"it: would arrive as .*annotate it with one type"):
+        task.call(value)
+
+
+@pytest.mark.parametrize(
+    ("hint", "value"),
+    [
+        (str | bytes, "text"),
+        (datetime | str, datetime(2030, 1, 1, tzinfo=UTC)),
+        (datetime | str, "text"),
+        (datetime | int, datetime(2030, 1, 1, tzinfo=UTC)),
+        (int | float, 1.0),
+        (bool | int, 1),
+        (Colour | int, Colour.RED),
+        (dict[str, Any], {"a": [1, (2, None)]}),
+        (Loose, Loose("x")),
+        (LooseWithoutEq, LooseWithoutEq("x")),
+        (Item | Node, Node()),
+        (Item | Point, Point(1.0)),
+    ],
+    ids=str,
+)
+def test_a_union_passes_as_long_as_json_can_tell(app: MemoryApp, hint: Any, value: Any) -> None:
+    def handler(it: Any) -> None: ...
+
+    handler.__annotations__["it"] = hint
+    task = app.task(handler)
+
+    arrived = task.load(task.call(value).payload)[1]["it"]
+
+    assert type(arrived) is type(value)
 
 
 def test_a_payload_says_everything_in_the_order_of_the_signature(app: MemoryApp) -> None:

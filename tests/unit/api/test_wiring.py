@@ -82,6 +82,7 @@ def modules_after(statement: str) -> set[str]:
         "import holdfast.wiring",
         "from holdfast import Retry, State, Settings",
         "import holdfast.testing.plugin",
+        "import holdfast.worker.supervisor",
     ],
 )
 def test_light_parts_stay_light(statement: str) -> None:
