@@ -58,7 +58,7 @@ class Claiming:
         view = self._look(unit, ask, unit.now)
         if view.is_expired or view.is_due or (view.ready_lanes and ask.limit > 0):
             return None
-        return Claimed((), view.next_due)
+        return Claimed([], view.next_due)
 
     def claim(self, unit: Unit, ask: Ask) -> Claimed | Again:
         now = unit.now
