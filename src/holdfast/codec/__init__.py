@@ -8,8 +8,9 @@ sentinel object) is left to the function itself.
 Validators are built once per function and run inside pydantic-core: reading a payload of two plain
 arguments costs well under a microsecond. `bytes` travel as base64.
 
-An unannotated or `Any` parameter takes plain JSON only: a set or a datetime would come back as
-something else, so it is refused until it is annotated.
+JSON has no dates, sets and bytes; the annotation says which it is. Where it leaves that open (no
+annotation, `Any`, a union such as `str | bytes`), a value that would come back as something else is
+refused at submit. A result is not: the work is done.
 """
 
 from holdfast.codec.arguments import ArgumentCodec

@@ -35,12 +35,11 @@ class Registry(Mapping[str, AnyDefinition]):
         return tuple(sorted(self._definitions))
 
     def suggest(self, name: str) -> str | None:
-        """The known name that is closest to this one, if any is close; `mail` finds `app.mail`."""
-        tails = {known.rpartition(".")[2]: known for known in self._definitions}
-        if name in tails:
-            return tails[name]
-        close = get_close_matches(name, self._definitions, n=1)
-        return close[0] if close else None
+        """The known name that is closest to this one, if any is close; `mial` finds `app.mail`."""
+        spellings = {known.rpartition(".")[2]: known for known in self._definitions}
+        spellings |= {known: known for known in self._definitions}
+        close = get_close_matches(name, spellings, n=1)
+        return spellings[close[0]] if close else None
 
     def __getitem__(self, name: str) -> AnyDefinition:
         try:

@@ -152,7 +152,7 @@ class TestNames:
         @app.task(name="shop.send_mail")
         def send_mail() -> None: ...
 
-        for wrong in ("send_mail", "shop.sendmail"):
+        for wrong in ("send_mail", "snd_mail", "shop.sendmail"):
             with pytest.raises(UnknownTask, match=r"Did you mean 'shop\.send_mail'\?"):
                 app.registry[wrong]
         with pytest.raises(UnknownTask, match="no task named 'x' is defined here"):
