@@ -25,6 +25,7 @@ pytest.register_assert_rewrite(
             "delaying",
             "edges",
             "expiring",
+            "fencing",
             "idempotency",
             "listing",
             "locking",
@@ -42,6 +43,7 @@ pytest.register_assert_rewrite(
             "standing",
             "submitting",
             "unique",
+            "unlocking",
         )
     )
 )
@@ -53,6 +55,7 @@ from holdfast.testing.suites.claiming import ClaimSuite  # noqa: E402
 from holdfast.testing.suites.delaying import DelaySuite  # noqa: E402
 from holdfast.testing.suites.edges import EdgeSuite  # noqa: E402
 from holdfast.testing.suites.expiring import ExpirySuite  # noqa: E402
+from holdfast.testing.suites.fencing import FenceSuite  # noqa: E402
 from holdfast.testing.suites.idempotency import IdempotencySuite  # noqa: E402
 from holdfast.testing.suites.listing import FilterSuite, PageSuite  # noqa: E402
 from holdfast.testing.suites.locking import LockSuite  # noqa: E402
@@ -66,10 +69,11 @@ from holdfast.testing.suites.recounting import HistorySuite  # noqa: E402
 from holdfast.testing.suites.reporting import ReportSuite  # noqa: E402
 from holdfast.testing.suites.requeueing import DiscardSuite, RequeueSuite  # noqa: E402
 from holdfast.testing.suites.rescuing import RescueSuite, WorkerSuite  # noqa: E402
-from holdfast.testing.suites.settling import FenceSuite, SettleSuite  # noqa: E402
+from holdfast.testing.suites.settling import SettleSuite  # noqa: E402
 from holdfast.testing.suites.standing import StandingSuite  # noqa: E402
 from holdfast.testing.suites.submitting import SubmitSuite  # noqa: E402
 from holdfast.testing.suites.unique import UniqueKeySuite  # noqa: E402
+from holdfast.testing.suites.unlocking import UnlockSuite  # noqa: E402
 
 
 class StoreConformance(
@@ -85,6 +89,7 @@ class StoreConformance(
     CapabilitySuite,
     PauseSuite,
     LockSuite,
+    UnlockSuite,
     SettleSuite,
     FenceSuite,
     ReportSuite,
@@ -135,5 +140,6 @@ __all__ = [
     "StoreSuite",
     "SubmitSuite",
     "UniqueKeySuite",
+    "UnlockSuite",
     "WorkerSuite",
 ]
