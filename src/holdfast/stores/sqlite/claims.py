@@ -100,31 +100,35 @@ class Claiming:
 
 def take(unit: Unit, ask: Ask, lanes: Sequence[int], now: int) -> list[Claim]:
     """Start the first in line."""
-    rows = _first_in_line(unit, lanes, ask.limit) if lanes and ask.limit > 0 else []
-    if not rows:
+    if not lanes or ask.limit <= 0:
         return []
-    started = {"worker": ask.worker_id, "now": now, "seqs": as_json([row[0] for row in rows])}
+    line = _first_in_line(unit, lanes, ask.limit)
+    started = {"worker": ask.worker_id, "now": now, "seqs": line.seqs}
     unit.db.execute(CLAIMS["start"], started)
-    expiring = [row[0] for row in rows if row[_EXPIRY] is not None]
-    if expiring:
-        unit.db.execute(CLAIMS["no_longer_expiring"], (as_json(expiring),))
-    fences = _give_fences(unit, [row[0] for row in rows if row[_LOCK] is not None])
-    for lane, number in Counter(row[_LANE] for row in rows).items():
+    if line.expiring:
+        unit.db.execute(CLAIMS["no_longer_expiring"], (line.seqs,))
+    fences = _give_fences(unit, line) if line.locked else {}
+    for lane, number in Counter(row[_LANE] for row in line.rows).items():
         unit.tally.move(lane, READY, RUNNING, number)
-    return [_claim(unit, ask.worker_id, row, fences.get(row[0])) for row in rows]
+    return _claims(unit, ask.worker_id, line.rows, fences)
 
 
-_LANE: Final = 3
-_SIZE: Final = 4
-_LOCK: Final = 12
-_EXPIRY: Final = 16
+class Line(NamedTuple):
+    """The first in line: a row for each, its payload at the end, and what they have together."""
+
+    rows: list[list[Json]]
+    seqs: str
+    locked: int
+    expiring: int
 
 
-def _first_in_line(unit: Unit, lanes: Sequence[int], limit: int) -> list[list[Json]]:
-    """The rows of `first_in_line` in order, each with its payload appended."""
+_SEQ, _LANE, _SIZE, _LOCK = 0, 3, 4, 12
+
+
+def _first_in_line(unit: Unit, lanes: Sequence[int], limit: int) -> Line:
     sql = CLAIMS["first_in_lane"] if len(lanes) == 1 else CLAIMS["first_in_line"]
     asked = {"lanes": as_json(lanes), "limit": limit}
-    meta, payloads = unit.db.execute(sql, asked).fetchone()
+    meta, payloads, seqs, locked, expiring = unit.db.execute(sql, asked).fetchone()
     rows: list[list[Json]] = orjson.loads(meta)
     start = 0
     for row in rows:
@@ -133,27 +137,32 @@ def _first_in_line(unit: Unit, lanes: Sequence[int], limit: int) -> list[list[Js
         start = end
     # They come in order as it is, but SQL does not promise that of a sum.
     rows.sort(key=_BY_RANK_AND_ID)
-    return rows
+    return Line(rows, seqs, locked, expiring)
 
 
-def _give_fences(unit: Unit, locked: Sequence[int]) -> dict[int, int]:
+def _give_fences(unit: Unit, line: Line) -> dict[int, int]:
     """Number the holders of locks: every number is larger than all given before."""
-    if not locked:
-        return {}
+    locked = [row[_SEQ] for row in line.rows if row[_LOCK] is not None]
     (last,) = unit.db.execute(STATS["next_fences"], (len(locked),)).fetchone()
     fences = dict(zip(locked, range(last - len(locked) + 1, last + 1), strict=True))
     run_many(unit.db, CLAIMS["give_fences"], list(fences.items()))
     return fences
 
 
-def _claim(unit: Unit, worker_id: WorkerId, row: list[Json], fence: int | None) -> Claim:
-    (
-        _, _, task_id, lane_id, _, attempt, name, charged, max_retries, crash_count, timeout, retry,
-        lock, cause, trace, owner, _, payload,
-    ) = row  # fmt: skip
-    lane = unit.lanes[lane_id]
-    return Claim(
-        task_id, attempt + 1, worker_id, name, lane.queue, lane.priority, payload, charged,
-        max_retries, crash_count, None if timeout is None else float(timeout), retry, lock,
-        fence, _CAUSES[cause], trace, owner, False,
-    )  # fmt: skip
+def _claims(
+    unit: Unit, worker_id: WorkerId, rows: list[list[Json]], fences: dict[int, int]
+) -> list[Claim]:
+    """Claims by the thousand: built as plain tuples, which takes half the time."""
+    lane_of = unit.lanes.by_id
+    return [
+        tuple.__new__(Claim, (
+            task_id, attempt + 1, worker_id, name, lane_of[lane].queue, lane_of[lane].priority,
+            payload, charged, max_retries, crash_count,
+            None if timeout is None else float(timeout), retry, lock, fences.get(seq),
+            _CAUSES[cause], trace, owner, False,
+        ))
+        for (
+            seq, _, task_id, lane, _, attempt, name, charged, max_retries, crash_count, timeout,
+            retry, lock, cause, trace, owner, payload,
+        ) in rows
+    ]  # fmt: skip

@@ -37,25 +37,22 @@ class Lanes:
     """All lanes known to this process, shared by its threads: entries are only ever added."""
 
     def __init__(self) -> None:
-        self._by_id: dict[int, Lane] = {}
+        self.by_id: dict[int, Lane] = {}
         self._by_key: dict[Key, Lane] = {}
 
-    def __getitem__(self, lane_id: int) -> Lane:
-        return self._by_id[lane_id]
-
     def all(self) -> list[Lane]:
-        return list(self._by_id.values())
+        return list(self.by_id.values())
 
     def find(self, key: Key) -> Lane | None:
         return self._by_key.get(key)
 
     def are_all(self, last_id: int) -> bool:
         """Whether no lane is missing here. Their ids have no gaps, as none is ever removed."""
-        return len(self._by_id) == last_id
+        return len(self.by_id) == last_id
 
     def lookup(self, db: sqlite3.Connection, lane_id: int) -> Lane:
         """A lane that the database knows, whoever made it. For readers, on their own threads."""
-        known = self._by_id.get(lane_id)
+        known = self.by_id.get(lane_id)
         if known is None:
             all_lanes = {lane.id: lane for lane in _read(db)}
             self._remember(*all_lanes.values())
@@ -78,12 +75,12 @@ class Lanes:
 
     def forget(self) -> None:
         """Start afresh: what may have made lanes was rolled back, or the file is another."""
-        self._by_id, self._by_key = {}, {}
+        self.by_id, self._by_key = {}, {}
 
     def _remember(self, *lanes: Lane) -> None:
         for lane in lanes:
             self._by_key[lane.queue, lane.requires, lane.priority] = lane
-            self._by_id[lane.id] = lane
+            self.by_id[lane.id] = lane
 
 
 def _read(db: sqlite3.Connection) -> list[Lane]:

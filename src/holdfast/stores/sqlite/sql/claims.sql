@@ -54,9 +54,10 @@ WITH RECURSIVE line (seq, lane, rank, id) AS (
 SELECT
     json_group_array(json_array(
         seq, rank, id, lane, length(payload), attempt, name, charged, max_retries, crash_count,
-        timeout, retry, lock_key, cause, trace, owner, expiry
+        timeout, retry, lock_key, cause, trace, owner
     )),
-    CAST(group_concat(payload, '') AS BLOB)
+    CAST(group_concat(payload, '') AS BLOB),
+    json_group_array(seq), count(lock_key), count(expiry)
 FROM (SELECT task.* FROM line CROSS JOIN task ON task.seq = line.seq);
 
 -- name: first_in_lane
@@ -66,9 +67,10 @@ FROM (SELECT task.* FROM line CROSS JOIN task ON task.seq = line.seq);
 SELECT
     json_group_array(json_array(
         seq, rank, id, lane, length(payload), attempt, name, charged, max_retries, crash_count,
-        timeout, retry, lock_key, cause, trace, owner, expiry
+        timeout, retry, lock_key, cause, trace, owner
     )),
-    CAST(group_concat(payload, '') AS BLOB)
+    CAST(group_concat(payload, '') AS BLOB),
+    json_group_array(seq), count(lock_key), count(expiry)
 FROM (SELECT * FROM task WHERE place = 1 AND lane = :lanes ->> 0 ORDER BY rank, id LIMIT :limit);
 
 -- name: start
