@@ -8,18 +8,16 @@ acknowledgement on disk.
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
+from holdfast.cli.children import kill_group, start_worker
 from holdfast.cli.command import Refused
 from holdfast.cli.processes import usage
 from holdfast.core.task import State, WorkerStatus
@@ -180,23 +178,14 @@ def measure_idle(url: str, seconds: float = 10.0) -> Idle | None:
 
 @contextmanager
 def worker(url: str, *options: str) -> Iterator[subprocess.Popen[bytes]]:
-    """A `holdfast worker` on that store, in a session of its own; ended with the context."""
-    group = subprocess.Popen(
-        [sys.executable, "-m", "holdfast.cli.main", "worker", APP, *options],
-        env=os.environ | {"HOLDFAST_URL": url},
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    """A `holdfast worker` on that store; ended with the context."""
+    group = start_worker(APP, *options, environment={"HOLDFAST_URL": url})
     try:
         yield group
         group.terminate()
         group.wait(timeout=20)
     finally:
-        with suppress(ProcessLookupError):
-            os.killpg(group.pid, signal.SIGKILL)
-        group.wait()
+        kill_group(group)
 
 
 async def until_ready(client: Client, patience: float = 30.0) -> None:

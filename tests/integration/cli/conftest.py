@@ -109,14 +109,16 @@ class Shell:
         )
         return Ran(done.returncode, done.stdout, done.stderr)
 
-    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+    def start(
+        self, *arguments: str, stdout: int = subprocess.DEVNULL, **environment: str
+    ) -> subprocess.Popen[bytes]:
         """Start a command and leave it running."""
         return subprocess.Popen(
             self.command(*arguments),
-            env=self.environment(),
+            env=self.environment(**environment),
             cwd=self.folder,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdout=stdout,
             stderr=subprocess.DEVNULL,
         )
 

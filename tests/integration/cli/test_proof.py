@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from holdfast.cli.demo.journal import DONE, ENTER, KILLED, LEAVE, START, Line
+from holdfast.cli.demo.play import Outcome
 from holdfast.cli.demo.proof import Proof, Record, overlapping, prove
 from holdfast.core.task import (
     Attempt,
@@ -174,3 +175,23 @@ def test_a_lock_whose_holder_was_killed_is_free_only_after_the_kill() -> None:
 
     assert list(overlapping([held, kill, taken])) == []
     assert list(overlapping([held, taken, kill])) == [("a", "first", "second")]
+
+
+def test_a_broken_promise_or_a_worker_that_left_badly_makes_the_demo_fail() -> None:
+    good = verdict(record(attempt(1, AttemptEnd.COMPLETED)), line(START), line(DONE))
+    bad = verdict(record(state=State.QUEUED))
+
+    assert outcome(good).held
+    assert not outcome(bad).held
+    assert not outcome(good, exit_codes=(0, 1)).held
+
+
+def outcome(proof: Proof, exit_codes: tuple[int, ...] = (0, 0)) -> Outcome:
+    return Outcome(
+        proof=proof,
+        seconds=1.0,
+        killed_pid=1,
+        held_by_killed=1,
+        found_lost_after=0.1,
+        exit_codes=exit_codes,
+    )

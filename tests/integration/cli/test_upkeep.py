@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import subprocess
 from pathlib import Path
 
 import pytest
 from tests.integration.cli.conftest import Shell, World
+
+from holdfast.testing.eventually import eventually
 
 
 @pytest.mark.parametrize(
@@ -147,3 +151,27 @@ def test_a_raw_limit_that_does_not_exist_is_wrong_usage(fresh: Shell) -> None:
 
     assert ran.code == 2
     assert ran.error["code"] == "raw"
+
+
+@pytest.mark.acceptance
+async def test_a_demo_that_is_stopped_takes_its_workers_and_its_folder_along(fresh: Shell) -> None:
+    demo = fresh.start("demo", "--tasks", "500", stdout=subprocess.PIPE, TMPDIR=str(fresh.folder))
+    assert demo.stdout is not None
+    ready = next(line for line in demo.stdout if b"workers are ready" in line)
+    pids = [int(word) for word in ready.split() if word.isdigit()]
+
+    demo.terminate()
+    demo.stdout.close()
+
+    assert demo.wait(30) == 143
+    assert len(pids) == 2
+    await eventually(lambda: not any(is_alive(pid) for pid in pids))
+    assert list(fresh.folder.iterdir()) == []
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True

@@ -25,9 +25,10 @@ class Kind:
     ends: State = State.COMPLETED
 
 
+SLOW = Kind("slow", 10, "take 0.5 to 1.5 s and report progress")
 KINDS = (
     Kind("fast", 35, "async functions that return at once"),
-    Kind("slow", 15, "take 0.5 to 1.5 s and report progress"),
+    SLOW,
     Kind("flaky", 10, "fail the first time, succeed when retried"),
     Kind("broken", 5, "always fail: retried once, then kept as dead letters", State.DEAD_LETTER),
     Kind("booking", 15, "locked: one at a time per account, six accounts"),
@@ -45,20 +46,35 @@ class Planned:
     submit: Callable[[], Awaitable[HasId]]
 
 
-def plan(tasks: int, seed: int) -> list[Planned]:
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Two acts, the kill between them. The first ends with slow tasks: somebody is busy then."""
+
+    before_kill: list[Planned]
+    after_kill: list[Planned]
+
+    @property
+    def all(self) -> list[Planned]:
+        return [*self.before_kill, *self.after_kill]
+
+
+def plan(tasks: int, seed: int) -> Plan:
     """So many tasks in random order, the same for the same seed; each kind at least once."""
     draw = random.Random(seed)  # noqa: S311  # a reproducible shuffle, not a secret
-    kinds = list(KINDS[:tasks])
-    kinds += draw.choices(KINDS, weights=[kind.share for kind in KINDS], k=tasks - len(kinds))
-    draw.shuffle(kinds)
-    return [Planned(kind, _call(kind.name, n, draw)) for n, kind in enumerate(kinds)]
+    last_of_first_act = [SLOW] * max(6, tasks // 20)
+    free = tasks - len(KINDS) - len(last_of_first_act)
+    mixed = [*KINDS, *draw.choices(KINDS, weights=[kind.share for kind in KINDS], k=free)]
+    draw.shuffle(mixed)
+    middle = len(mixed) * 2 // 3
+    acts = ([*mixed[:middle], *last_of_first_act], mixed[middle:])
+    return Plan(*([Planned(kind, _call(kind.name, draw)) for kind in act] for act in acts))
 
 
-def _call(name: str, n: int, draw: random.Random) -> Callable[[], Awaitable[HasId]]:
+def _call(name: str, draw: random.Random) -> Callable[[], Awaitable[HasId]]:
     # Imported late: the app reads the demo's settings from the environment when it is made.
     from holdfast.cli import demo_tasks as tasks  # noqa: PLC0415
 
-    seconds, account = draw.uniform(0.5, 1.5), draw.randrange(6)
+    n, seconds, account = draw.randrange(10_000), draw.uniform(0.5, 1.5), draw.randrange(6)
     calls: dict[str, Callable[[], Awaitable[HasId]]] = {
         "fast": lambda: tasks.fast.submit_async(n),
         "slow": lambda: tasks.slow.submit_async(seconds),

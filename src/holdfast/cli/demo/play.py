@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli.command import Refused
 from holdfast.cli.demo import journal
-from holdfast.cli.demo.mix import Planned, plan
+from holdfast.cli.demo.journal import Line
+from holdfast.cli.demo.mix import Plan, Planned, plan
 from holdfast.cli.demo.proof import Proof, Record, prove
 from holdfast.cli.demo.show import Scene, Show
 from holdfast.cli.demo.stage import Stage
@@ -61,7 +62,7 @@ class Play:
     client: Client
     stage: Stage
     show: Show
-    planned: Sequence[Planned]
+    plan: Plan
     expected: dict[str, State] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
     killed: WorkerInfo | None = None
@@ -93,7 +94,7 @@ class Play:
     async def _raise_curtain(self) -> None:
         """Wait until every worker has registered: the clock of the demo starts with real work."""
         self.show.say(f"starting {GROUPS} workers, {CONCURRENCY} tasks at a time each")
-        await asyncio.to_thread(self.stage.start_workers, GROUPS, CONCURRENCY)
+        self.stage.start_workers(GROUPS, CONCURRENCY)
         deadline = time.monotonic() + 30.0
         while len(workers := await self._live_workers()) < GROUPS:
             if time.monotonic() > deadline or any(g.poll() is not None for g in self.stage.groups):
@@ -106,28 +107,35 @@ class Play:
         self.began = time.monotonic()
 
     async def _submit(self) -> None:
-        """Submit in waves; the last quarter waits for the kill, which so hits a busy house."""
-        self.show.say(f"submitting {plural(len(self.planned), 'task')}")
-        wave = max(5, len(self.planned) // 80)
-        for start in range(0, len(self.planned), wave):
-            if start >= len(self.planned) * 3 // 4:
-                await self.kill_done.wait()
-            part = self.planned[start : start + wave]
-            handles = await asyncio.gather(*(planned.submit() for planned in part))
+        """Submit the first act, wait for the kill, submit the second."""
+        self.show.say(f"submitting {plural(len(self.plan.all), 'task')}")
+        await self._submit_act(self.plan.before_kill)
+        await self.kill_done.wait()
+        await self._submit_act(self.plan.after_kill)
+
+    async def _submit_act(self, planned: Sequence[Planned]) -> None:
+        """In waves, as work comes in life."""
+        wave = max(5, len(self.plan.all) // 80)
+        for start in range(0, len(planned), wave):
+            part = planned[start : start + wave]
+            handles = await asyncio.gather(*(each.submit() for each in part))
             # From here on these are acknowledged: losing one would be a broken promise.
-            for planned, handle in zip(part, handles, strict=True):
-                self.expected[handle.id] = planned.kind.ends
+            for each, handle in zip(part, handles, strict=True):
+                self.expected[handle.id] = each.kind.ends
             await asyncio.sleep(0.1)
 
     async def _watch(self, submitting: asyncio.Task[None]) -> None:
-        finished, changed_at = 0, time.monotonic()
+        finished, changed_at, seen = 0, time.monotonic(), 0
         while True:
-            scene = await self._look()
+            lines = await asyncio.to_thread(journal.read, self.stage.journal)
+            scene = await self._look(lines)
             self.show.update(scene)
             if scene.finished != finished:
                 finished, changed_at = scene.finished, time.monotonic()
-            if self.killed is None and finished * 2 >= len(self.planned):
-                await self._kill(scene.workers)
+            if self.killed is None and len(self.expected) >= len(self.plan.before_kill):
+                all_idle = finished >= len(self.plan.before_kill)
+                await self._kill(scene.workers, lines[seen:], anyone=all_idle)
+            seen = len(lines)
             self._notice_burial(scene.workers)
             if submitting.done():
                 submitting.result()
@@ -138,33 +146,32 @@ class Play:
                 return
             await asyncio.sleep(TICK)
 
-    async def _look(self) -> Scene:
+    async def _look(self, lines: Sequence[Line]) -> Scene:
         stats = await self.client.stats()
-        lines = await asyncio.to_thread(journal.read, self.stage.journal)
-        ended = Counter(
-            name
-            for name, _ in {
-                (line.name, line.task_id) for line in lines if line.event == journal.DONE
-            }
-        )
+        done = {(line.name, line.task_id) for line in lines if line.event == journal.DONE}
+        ended = Counter(name for name, _ in done)
         ended["broken"] = stats.states[State.DEAD_LETTER]
-        totals = Counter(planned.kind.name for planned in self.planned)
+        totals = Counter(planned.kind.name for planned in self.plan.all)
         return Scene(
             seconds=self._elapsed(),
-            total=len(self.planned),
+            total=len(self.plan.all),
             finished=sum(stats.states[state] for state in TERMINAL),
             states={state.value: count for state, count in stats.states.items()},
             kinds={name: (ended[name], total) for name, total in totals.items()},
             workers=await self.client.workers(),
         )
 
-    async def _kill(self, workers: Sequence[WorkerInfo]) -> None:
-        """SIGKILL a worker that holds tasks right now; if none does, try again at the next tick."""
+    async def _kill(
+        self, workers: Sequence[WorkerInfo], latest: Sequence[Line], *, anyone: bool
+    ) -> None:
+        """SIGKILL a worker that has just begun a slow task, so that the kill hits a running body.
+
+        If there is none, try again at the next tick; `anyone` will do when nothing runs any more.
+        """
+        begun = {line.pid for line in latest if line.event == journal.START and line.name == "slow"}
         for worker in workers:
-            if worker.status is not WorkerStatus.ACTIVE:
-                continue
-            held = await self.client.list(state=State.RUNNING, worker_id=worker.id, limit=100)
-            if held.tasks:
+            if worker.status is WorkerStatus.ACTIVE and (anyone or worker.pid in begun):
+                held = await self.client.list(state=State.RUNNING, worker_id=worker.id, limit=100)
                 # Noted first: its tasks may start elsewhere before the next line here runs.
                 journal.note(journal.KILLED, name="worker", pid=worker.pid)
                 os.kill(worker.pid, signal.SIGKILL)
@@ -184,7 +191,7 @@ class Play:
             self.found_lost_after = time.monotonic() - self.killed_at
             self.show.say(
                 f"pid {self.killed.pid} was found lost after {duration(self.found_lost_after)}; "
-                "its tasks are started again by the others"
+                "its tasks start again elsewhere"
             )
 
     async def _live_workers(self) -> list[WorkerInfo]:

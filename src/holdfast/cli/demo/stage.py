@@ -8,13 +8,15 @@ import signal
 import subprocess
 import sys
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from holdfast.cli.children import kill_group, start_worker
 from holdfast.cli.demo import journal
 from holdfast.cli.places import sqlite_url
+
+APP = "holdfast.cli.demo_tasks:app"
 
 LEASE = 3.0
 """Seconds until a silent worker counts as lost: short, so that the audience need not wait."""
@@ -44,6 +46,8 @@ class Stage:
             "HOLDFAST_DRAIN": "5s",
             journal.VARIABLE: str(self.journal),
         }
+        # Without this, a service manager's or `timeout`'s SIGTERM would leave the folder behind.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         return self
 
     def __exit__(
@@ -52,30 +56,16 @@ class Stage:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.kill_leftovers()
+        for group in self.groups:
+            kill_group(group)
         if not self._keep:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def start_workers(self, groups: int, concurrency: int) -> None:
         """Start that many `holdfast worker` commands, as a user would in that many terminals."""
-        command = [
-            sys.executable,
-            "-m",
-            "holdfast.cli.main",
-            "worker",
-            "holdfast.cli.demo_tasks:app",
-        ]
         with self.worker_log.open("ab") as log:
             for _ in range(groups):
-                self.groups.append(
-                    subprocess.Popen(
-                        [*command, "--concurrency", str(concurrency)],
-                        stdin=subprocess.DEVNULL,
-                        stdout=log,
-                        stderr=log,
-                        start_new_session=True,
-                    )
-                )
+                self.groups.append(start_worker(APP, "--concurrency", str(concurrency), log=log))
 
     def stop_workers(self, patience: float = 15.0) -> list[int]:
         """Ask all to leave (SIGTERM) and return their exit codes."""
@@ -88,13 +78,6 @@ class Stage:
             except subprocess.TimeoutExpired:
                 codes.append(-1)
         return codes
-
-    def kill_leftovers(self) -> None:
-        """End whatever is still there, children included: each command has a session of its own."""
-        for group in self.groups:
-            with suppress(ProcessLookupError):
-                os.killpg(group.pid, signal.SIGKILL)
-            group.wait()
 
     def last_words(self, lines: int = 12) -> str:
         """The end of the workers' log, for when something went wrong."""
