@@ -41,7 +41,10 @@ def test_every_block_is_used_and_every_name_exists() -> None:
     # These names are computed: filter clauses are named like the fields of `TaskFilter`, the
     # columns an operation needs and the slices of the promoter are arguments.
     used |= {("FILTERS", name) for name in TaskFilter.__dataclass_fields__}
-    used |= {("FILTERS", name) for name in ("after", "dead_end", "from_all", "from_unfinished")}
+    used |= {
+        ("FILTERS", name)
+        for name in ("after", "dead_end", "waiting", "ready", "blocked", "running")
+    }
     used |= {("OPERATIONS", name) for name in OPERATIONS if name.startswith("columns_")}
     used |= {("CLAIMS", "due"), ("CLAIMS", "expired")}
 

@@ -7,6 +7,7 @@ takes the first in line, and marks them as started, all in the writer's transact
 
 from __future__ import annotations
 
+import sqlite3
 from collections import Counter
 from collections.abc import Sequence
 from operator import itemgetter
@@ -128,7 +129,10 @@ _SEQ, _LANE, _SIZE, _LOCK = 0, 3, 4, 12
 def _first_in_line(unit: Unit, lanes: Sequence[int], limit: int) -> Line:
     sql = CLAIMS["first_in_lane"] if len(lanes) == 1 else CLAIMS["first_in_line"]
     asked = {"lanes": as_json(lanes), "limit": limit}
-    meta, payloads, seqs, locked, expiring = unit.db.execute(sql, asked).fetchone()
+    try:
+        meta, payloads, seqs, locked, expiring = unit.db.execute(sql, asked).fetchone()
+    except sqlite3.DataError:  # more than a gigabyte of payloads in one go
+        return _first_in_line(unit, lanes, max(1, limit // 4))
     rows: list[list[Json]] = orjson.loads(meta)
     start = 0
     for row in rows:

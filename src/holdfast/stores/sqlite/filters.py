@@ -13,6 +13,12 @@ from holdfast.stores.sqlite.queries import FILTERS, Value, as_json
 from holdfast.stores.sqlite.values import in_us, safe_text
 
 _FEW: Final = 20_000
+_PLACES: Final = {
+    State.QUEUED: ("ready", "waiting"),
+    State.RETRYING: ("waiting",),
+    State.BLOCKED: ("blocked",),
+    State.RUNNING: ("running",),
+}
 _DEAD_ENDS: Final = frozenset({State.FAILED, State.CANCELLED, State.DEAD_LETTER})
 
 
@@ -29,8 +35,7 @@ def query(db: sqlite3.Connection, where: TaskFilter, *, after: str | None = None
     if after is not None:
         values["after"] = safe_text(after)
     clauses = [FILTERS[name] for name in values]
-    source = FILTERS["from_unfinished" if _are_few(db, where) else "from_all"]
-    text = " ".join([source, *(["WHERE", " AND ".join(clauses)] if clauses else [])])
+    text = " ".join([_source(db, where), *(["WHERE", " AND ".join(clauses)] if clauses else [])])
     return Query(text, values)
 
 
@@ -57,9 +62,17 @@ def _values(where: TaskFilter) -> Iterator[tuple[str, Value]]:
                 yield clause.name, safe_text(value)
 
 
-def _are_few(db: sqlite3.Connection, where: TaskFilter) -> bool:
-    """Whether the unfinished tasks alone are asked for, and are few enough to sort."""
-    if where.ids is not None or where.states is None or not where.states <= UNFINISHED:
-        return False
-    (number,) = db.execute(FILTERS["unfinished_count"]).fetchone()
-    return bool(number < _FEW)
+def _source(db: sqlite3.Connection, where: TaskFilter) -> str:
+    """Where to look: at the places of the states asked for, if few are there, or at all tasks.
+
+    Few, because what is found in places must be sorted. Running tasks are always few.
+    """
+    if where.ids is not None or not where.states or not where.states <= UNFINISHED:
+        return FILTERS["from_all"]
+    places = sorted({place for state in where.states for place in _PLACES[state]})
+    (number,) = db.execute(FILTERS["how_many"], (as_json(places),)).fetchone()
+    if number >= _FEW:
+        return FILTERS["from_all"]
+    join = FILTERS["or_there"]
+    there = f" {join} ".join(FILTERS[place] for place in places)
+    return " ".join((FILTERS["from_places"], there, FILTERS["places_end"]))

@@ -156,19 +156,28 @@ class Writer:
             self._refuse_the_rest()
 
     def _loop(self) -> None:
-        going = True
-        while going:
-            jobs, going = self._take()
-            while jobs:
-                with HASTE:
-                    self._serve(jobs)
-                _deliver(job for job in jobs if job.answer is not AGAIN)
-                jobs = [job.renewed() for job in jobs if job.answer is AGAIN]
-                if going:
-                    jobs = self._put_back(jobs)
-        self._drop()
-        self._is_stopped = True
-        self._refuse_the_rest()
+        try:
+            going = True
+            while going:
+                jobs, going = self._take()
+                while jobs:
+                    jobs = self._turn(jobs, is_last=not going)
+        finally:
+            self._drop()
+            self._is_stopped = True
+            self._refuse_the_rest()
+
+    def _turn(self, jobs: list[Job], *, is_last: bool) -> list[Job]:
+        """Serve and answer; returns what must be served again before anything else."""
+        with HASTE:
+            self._serve(jobs)
+        _deliver(job for job in jobs if job.answer is not AGAIN)
+        unfinished = [job.renewed() for job in jobs if job.answer is AGAIN]
+        if is_last:
+            return unfinished
+        for job in unfinished:
+            self._inbox.put(job)
+        return []
 
     def _refuse_the_rest(self) -> None:
         """Answer those who came while the door was closing, from whichever thread is last."""
@@ -194,12 +203,6 @@ class Writer:
         if job is not None:
             jobs.append(job)
         return jobs, job is not None
-
-    def _put_back(self, jobs: Iterable[Job]) -> list[Job]:
-        """Let others go first."""
-        for job in jobs:
-            self._inbox.put(job)
-        return []
 
     def _serve(self, jobs: list[Job]) -> None:
         try:

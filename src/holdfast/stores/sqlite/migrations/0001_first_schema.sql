@@ -78,7 +78,6 @@ CREATE INDEX task_waiting ON task (lane, due_at) WHERE due_at IS NOT NULL;
 CREATE INDEX task_expiring ON task (expiry) WHERE expiry IS NOT NULL;
 CREATE INDEX task_blocked ON task (waits_for, rank, id) WHERE waits_for IS NOT NULL;
 CREATE INDEX task_dead_end ON task (dead_end, id) WHERE dead_end IS NOT NULL;
-CREATE INDEX task_cancelling ON task (cancel_requested) WHERE cancel_requested IS NOT NULL;
 -- Exclusivity is the database's business, whatever the code above it does.
 CREATE UNIQUE INDEX task_lock_holder ON task (holds) WHERE holds IS NOT NULL;
 CREATE UNIQUE INDEX task_unique_key ON task (name, live_key) WHERE live_key IS NOT NULL;

@@ -3,18 +3,30 @@
 -- name: from_all
 FROM task
 
--- name: from_unfinished
--- When few tasks are unfinished, they are found by their places and not among all.
+-- name: from_places
+-- When there are few tasks in the places asked for, they are found there and not among all.
 FROM (
-    SELECT seq FROM task WHERE place = 1
-    UNION ALL SELECT seq FROM task WHERE place = 3
-    UNION ALL SELECT seq FROM task WHERE due_at IS NOT NULL
-    UNION ALL SELECT seq FROM task WHERE waits_for IS NOT NULL
-) AS unfinished CROSS JOIN task ON task.seq = unfinished.seq
 
--- name: unfinished_count
--- Running tasks are not counted here: they are few.
-SELECT coalesce(sum(n), 0) FROM tally WHERE kind IN ('ready', 'waiting', 'blocked');
+-- name: waiting
+SELECT seq FROM task WHERE due_at IS NOT NULL
+
+-- name: ready
+SELECT seq FROM task WHERE place = 1
+
+-- name: blocked
+SELECT seq FROM task WHERE waits_for IS NOT NULL
+
+-- name: running
+SELECT seq FROM task WHERE place = 3
+
+-- name: or_there
+UNION ALL
+
+-- name: places_end
+) AS there CROSS JOIN task ON task.seq = there.seq
+
+-- name: how_many
+SELECT coalesce(sum(n), 0) FROM tally WHERE kind IN (SELECT value FROM json_each(?));
 
 -- name: newest_first
 ORDER BY task.id DESC LIMIT :limit

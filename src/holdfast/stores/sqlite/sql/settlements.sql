@@ -69,6 +69,7 @@ WHERE seq IN (SELECT value FROM json_each(:seqs));
 UPDATE task SET cancel_requested = 1 WHERE seq IN (SELECT value FROM json_each(?));
 
 -- name: cancel_requests
+-- Among the few tasks that the worker runs.
 SELECT id FROM task
-WHERE cancel_requested IS NOT NULL AND +place = 3 AND +worker_id = ?
+WHERE place = 3 AND worker_id = ? AND cancel_requested IS NOT NULL
 ORDER BY id;
