@@ -12,6 +12,7 @@ import os
 import secrets
 import socket
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 import structlog
 
@@ -88,7 +89,9 @@ class Membership:
     async def refused(self, refusals: Sequence[Refusal]) -> None:
         """The store refused something of ours: find out whether that was all it refuses."""
         if any(refusal.worker_id == self._id for refusal in refusals):
-            await self.tick()
+            # If the store is away just now, the next heartbeat will find out.
+            with suppress(StoreUnavailable):
+                await self.tick()
 
     async def confirm(self, worker_id: WorkerId) -> bool:
         """Ask the store whether that id still holds its leases."""

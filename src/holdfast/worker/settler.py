@@ -92,22 +92,27 @@ class Settler:
     async def _flush(self) -> None:
         batch = self._waiting[:MOST_PER_SAVE]
         del self._waiting[:MOST_PER_SAVE]
-        self._bytes -= sum(len(one.result) for one in batch if one.result is not None)
+        size = sum(len(one.result) for one in batch if one.result is not None)
+        self._bytes -= size
         self._saving = len(batch)
         try:
             await self._reporter.flush_before(batch)
             refusals = await self._save(batch)
-        except asyncio.CancelledError:
+        except BaseException:
             self._waiting[:0] = batch
+            self._bytes += size
             raise
         finally:
             self._saving = 0
         self._on_saved(batch)
         if refusals:
-            for refusal in refusals:
-                error = LeaseLost(refusal.task_id, refusal.attempt, holder=refusal.holder)
-                log.warning("task.result_refused", task=refusal.task_id, error=str(error))
-            await self._on_refused(refusals)
+            await self._tell(refusals)
+
+    async def _tell(self, refusals: Sequence[Refusal]) -> None:
+        for refusal in refusals:
+            error = LeaseLost(refusal.task_id, refusal.attempt, holder=refusal.holder)
+            log.warning("task.result_refused", task=refusal.task_id, error=str(error))
+        await self._on_refused(refusals)
 
     async def _save(self, batch: Sequence[Settlement]) -> Sequence[Refusal]:
         while True:

@@ -140,18 +140,19 @@ class Worker:
         feeding = asyncio.ensure_future(engine.feeder.run())
         engine.slots.open(self._settings.concurrency)
         try:
-            await self._unless_stopped(feeding)
+            await self._unless_stopped(feeding, saving)
             await self._drain(engine)
         finally:
             engine.feeder.close()
             engine.slots.stop(StopReason.DRAINED)
-            await _cancelled(chores)
             await _ended(feeding, within=LAST_SAVES)
             await self._save_the_rest(engine, saving)
+            await _cancelled(chores)
             await engine.close()
             await engine.membership.retire()
-        if not feeding.cancelled():
-            feeding.result()
+        for part in (feeding, saving):
+            if not part.cancelled():
+                part.result()
 
     async def _save_the_rest(self, engine: Engine, saving: asyncio.Future[None]) -> None:
         engine.settler.close()
@@ -196,13 +197,13 @@ class Worker:
             chores += [patrol(rescuer), patrol(Pruner(self._store, self._settings))]
         return chores
 
-    async def _unless_stopped(self, work: asyncio.Future[None]) -> bool:
-        """Wait for that, or for `stop()`. True if the work was done first."""
+    async def _unless_stopped(self, *work: asyncio.Future[None]) -> bool:
+        """Wait for any of that, or for `stop()`. True if some of the work was done first."""
         stopping = asyncio.ensure_future(self._stopping.wait())
-        both: set[asyncio.Future[Any]] = {work, stopping}
-        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+        either: set[asyncio.Future[Any]] = {*work, stopping}
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         await _cancelled([stopping])
-        return work.done()
+        return any(part.done() for part in work)
 
     def _count_stop(self) -> None:
         self._stops += 1

@@ -11,9 +11,11 @@ import structlog
 from tests.integration.worker.faults import Spoiled
 from tests.integration.worker.workshop import Workshop
 
+from holdfast.core.lifecycle import Stopped
 from holdfast.core.task import AttemptEnd, State, TaskFilter
 from holdfast.errors import SchemaMismatch
 from holdfast.testing.eventually import eventually
+from holdfast.testing.factories import settled
 from holdfast.worker import settler
 from holdfast.worker.outage import Outage
 
@@ -178,3 +180,36 @@ async def test_a_save_whose_answer_was_lost_is_repeated_and_counts_once(
         assert attempt.ended is AttemptEnd.COMPLETED
     assert (await shop.store.stats()).refused == 0
     assert await shop.store.count(TaskFilter(), limit=100) == 20
+
+
+async def test_a_refusal_while_the_store_goes_away_does_not_stop_the_saving(
+    shop: Workshop,
+) -> None:
+    go = asyncio.Event()
+    runs = 0
+
+    @shop.task()
+    async def work() -> None:
+        nonlocal runs
+        runs += 1
+        if runs == 1:
+            await go.wait()
+
+    spoiled, store = Spoiled.around(shop.store)
+    stolen = await shop.submit(work)
+    async with shop.working(store=store) as worker:
+        await eventually(lambda: runs)
+        # Somebody else settles it: the worker's own result will be refused.
+        [claim] = [
+            run.claim
+            for run in worker._engine.slots.running  # type: ignore[union-attr]
+        ]
+        await shop.store.save([settled(claim, Stopped())])
+        spoiled.away.add("beat")
+        go.set()
+        await eventually(lambda: spoiled.refused["beat"], within=3)
+        spoiled.away.clear()
+        after = await shop.submit(work)
+        await shop.reaches(after, State.COMPLETED)
+
+    assert (await shop.get(stolen)).state is State.CANCELLED
