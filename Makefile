@@ -49,7 +49,7 @@ docs: ## Rewrite the pages of docs/reference that are generated from the code
 	@scripts/setup test
 	$(BIN)/python scripts/reference.py
 
-build: ## Build the wheel and the source archive into dist/
+build: ## Build the wheel into dist/
 	@scripts/setup test
 	$(BIN)/python -m pip --disable-pip-version-check wheel --quiet --no-deps --wheel-dir dist .
 	@ls dist
