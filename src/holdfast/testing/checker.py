@@ -24,7 +24,6 @@ from holdfast.core.task import (
     Attempt,
     AttemptEnd,
     Cause,
-    Event,
     History,
     Reason,
     State,
@@ -119,6 +118,8 @@ def check_task(
     task, history = picture
     for rule, detail in _faults(task, history, crash_limit):
         yield Broken(rule, task.id, detail)
+    for detail in _count_faults(task, history, steady_clock=steady_clock):
+        yield Broken("counts", task.id, detail)
     if steady_clock:
         for detail in _time_faults(history.attempts):
             yield Broken("times", task.id, detail)
@@ -133,11 +134,8 @@ def _faults(task: Task, history: History, crash_limit: int) -> Iterator[tuple[st
         yield "attempt_numbers", f"attempt {task.attempt}, but {len(attempts)} in the history"
     yield from _end_faults(task, history)
     yield from _cause_faults(history)
-    lives = list(_lives(attempts))
-    for life in lives:
+    for life in _lives(attempts):
         yield from _limit_faults(task, life, crash_limit)
-    if lives and not _requeued_since(history, attempts[-1]):
-        yield from _count_faults(task, lives[-1])
 
 
 def _end_faults(task: Task, history: History) -> Iterator[tuple[str, str]]:
@@ -202,13 +200,16 @@ def _limit_faults(task: Task, life: list[Attempt], limit: int) -> Iterator[tuple
             yield "charge", f"attempt {attempt.number} {attempt.ended}, charged {attempt.charged}"
 
 
-def _count_faults(task: Task, life: list[Attempt]) -> Iterator[tuple[str, str]]:
+def _count_faults(task: Task, history: History, *, steady_clock: bool) -> Iterator[str]:
+    if not history.attempts or _is_renewed(history, steady_clock=steady_clock):
+        return
+    life = list(_lives(history.attempts))[-1]
     found = (task.charged, task.crash_count)
     expected = (_charged(life), _crashes(life))
     if task.state is State.CANCELLED and life[-1].ended is AttemptEnd.WORKER_LOST:
         found = (task.charged, expected[1])  # the death did the cancelling: not held against it
     if found != expected:
-        yield "counts", f"(charged, crash_count) is {found}, the history says {expected}"
+        yield f"(charged, crash_count) is {found}, the history says {expected}"
 
 
 def _charged(life: Iterable[Attempt]) -> int:
@@ -219,10 +220,13 @@ def _crashes(life: Iterable[Attempt]) -> int:
     return sum(a.ended is AttemptEnd.WORKER_LOST for a in life)
 
 
-def _requeued_since(history: History, last: Attempt) -> list[Event]:
-    if last.ended_at is None:
-        return []
-    return [e for e in history.events if e.kind == "requeued" and e.at >= last.ended_at]
+def _is_renewed(history: History, *, steady_clock: bool) -> bool:
+    """Whether an operator restarted it after its last attempt, or may have."""
+    requeues = [event for event in history.events if event.kind == "requeued"]
+    ended_at = history.attempts[-1].ended_at
+    if ended_at is None or not steady_clock:
+        return bool(requeues) and ended_at is not None
+    return any(event.at >= ended_at for event in requeues)
 
 
 def _time_faults(attempts: Sequence[Attempt]) -> Iterator[str]:

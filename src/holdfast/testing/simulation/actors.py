@@ -320,8 +320,10 @@ class Operator(Process):
     async def _act(self) -> None:
         rng, store = self.world.rng, self.store
         draw, where, limit = rng.random(), self._where(), rng.choice((1, 2, 100))
-        if draw < 0.3:
+        if draw < 0.15:
             await store.cancel(where, limit=limit)
+        elif draw < 0.3:
+            await store.cancel(TaskFilter(states=frozenset({State.RUNNING})), limit=limit)
         elif draw < 0.6:
             pace = rng.choice((None, None, 0.5))
             await store.requeue(where, limit=limit, head_starts=HEAD_STARTS, pace=pace)
