@@ -21,11 +21,9 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from bench import growth, peer_huey, raw_sqlite
+from bench import growth, peer_huey
 from holdfast.cli import measure
-
-BATCH = 500
-"""What the product reaches in a drain; the raw limit is given the same."""
+from holdfast.stores.sqlite import limit
 
 
 @dataclass(slots=True)
@@ -65,7 +63,7 @@ def drain(count: int, processes: int) -> float:
 
 def raw(count: int, batch: int) -> float:
     with scratch() as folder:
-        return raw_sqlite.drain_rate(folder / "bench.db", count, batch)
+        return limit.drain_rate(folder / "bench.db", count, batch=batch)
 
 
 def submit(count: int, callers: int) -> float:
@@ -83,7 +81,7 @@ def throughput(rounds: int, tasks: int, peer_tasks: int) -> Samples:
     samples = Samples()
     for number in range(1, rounds + 1):
         print(f"round {number} of {rounds}", file=sys.stderr)
-        samples.take("drain: raw SQL limit", lambda: raw(tasks, BATCH))
+        samples.take("drain: raw SQL limit", lambda: raw(tasks, limit.BATCH))
         samples.take("drain: Holdfast, 1 process", lambda: drain(tasks, 1))
         samples.take("drain: Holdfast, 2 processes", lambda: drain(tasks, 2))
         samples.take("drain: Huey, 1 thread", lambda: peer_huey.drain_rate(peer_tasks))

@@ -53,6 +53,18 @@ def open_dispatcher(settings: Settings) -> Dispatcher:
     return LocalDispatcher(_path(settings.url))
 
 
+def raw_drain_rate(url: str, tasks: int) -> float | None:
+    """Tasks a second if the store did a drain's row changes alone, on an empty store made for it.
+
+    None for a store that has no such limit to measure.
+    """
+    if _scheme(url) != "sqlite":
+        return None
+    from holdfast.stores.sqlite.limit import drain_rate  # noqa: PLC0415
+
+    return drain_rate(_path(url), tasks)
+
+
 def _scheme(url: str) -> str:
     scheme = url.partition("://")[0]
     if scheme in _SCHEMES:

@@ -6,21 +6,17 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from holdfast.cli.command import Refused, Session, WrongUsage, with_session
+from holdfast.cli.command import Refused, Session, with_session
 from holdfast.cli.places import sqlite_path, sqlite_url
 from holdfast.cli.screen import Answer, Screen
 from holdfast.core.task import Json
 
 SPEEDS = ("submit", "submit_8_callers", "submit_bulk", "drain_1_process", "drain_2_processes")
-
-RawLimit = Callable[[str, int], float]
-"""Does the same row changes without the product, given a URL and a count: tasks per second."""
 
 
 @with_session
@@ -29,26 +25,23 @@ def bench(
     tasks: Annotated[
         int, typer.Option("--tasks", min=1000, metavar="N", help="Drain so many.")
     ] = 20_000,
-    raw: Annotated[
-        str | None,
-        typer.Option("--raw", metavar="MODULE:FUNCTION", help="Also measure the bare store by it."),
-    ] = None,
 ) -> Answer:
     """Measure how fast the store is here.
 
-    Submit, drain, pick-up and idle cost, each on a scratch store beside yours, on the same disk.
+    Submit, drain, pick-up, idle cost and what the bare store could do at most, each on a scratch
+    store beside yours, on the same disk.
     Your own data is not touched. Takes about a minute.
     """
     from holdfast.settings import Settings  # noqa: PLC0415
 
-    limit = None if raw is None else load_raw(raw)
-    results = measure_all(Settings.load(url=session.url).url, tasks, limit)
+    results = measure_all(Settings.load(url=session.url).url, tasks)
     return Answer(results, lambda screen: _show(screen, results))
 
 
-def measure_all(url: str, tasks: int, raw: RawLimit | None = None) -> Json:
+def measure_all(url: str, tasks: int) -> Json:
     """Every measurement, each on an empty store of the same kind, on the same disk."""
     from holdfast.cli import measure  # noqa: PLC0415
+    from holdfast.wiring import raw_drain_rate  # noqa: PLC0415
 
     def fresh(work: Callable[[str], object]) -> Json:
         with scratch(url) as store:
@@ -64,7 +57,7 @@ def measure_all(url: str, tasks: int, raw: RawLimit | None = None) -> Json:
         "drain_2_processes": fresh(lambda store: measure.measure_drain(store, tasks, processes=2)),
         "pickup": fresh(lambda store: measure.measure_pickup(store, few)),
         "idle": fresh(lambda store: measure.measure_idle(store, 3.0)),
-        "raw_limit_per_second": None if raw is None else fresh(lambda store: raw(store, tasks)),
+        "raw_limit_per_second": fresh(lambda store: raw_drain_rate(store, tasks)),
     }
 
 
@@ -87,16 +80,6 @@ def scratch(url: str) -> Iterator[str]:
         yield sqlite_url(Path(name) / "bench.db")
 
 
-def load_raw(spec: str) -> RawLimit:
-    """The hook for the raw limit: a function that knows the bare store."""
-    module, _, name = spec.partition(":")
-    try:
-        found: RawLimit = getattr(import_module(module), name)
-    except (ImportError, AttributeError) as error:
-        raise WrongUsage("raw", f"--raw {spec}: expected module:function; {error}.") from None
-    return found
-
-
 def _plain(result: object) -> Json:
     if result is None or isinstance(result, float):
         return result
@@ -115,6 +98,7 @@ def _show(screen: Screen, results: Json) -> None:
     if idle is not None:
         cost = f"{idle['cpu_percent']:.2f} % CPU, {idle['rss_mib']:.0f} MiB"
         rows.append(("idle worker", f"{cost} in {idle['processes']} processes"))
-    if results["raw_limit_per_second"] is not None:
-        rows.append(("raw limit", f"{results['raw_limit_per_second']:,.0f} tasks/s"))
+    if (limit := results["raw_limit_per_second"]) is not None:
+        share = results["drain_1_process"]["per_second"] / limit
+        rows.append(("raw SQL limit of a drain", f"{limit:,.0f} tasks/s (1 process: {share:.0%})"))
     screen.table(("measured", "result"), rows)

@@ -33,9 +33,3 @@ async def steps(ctx: Context, seconds: float) -> str:
         ctx.progress(step, 4, "walking")
         await asyncio.sleep(seconds / 4)
     return "there"
-
-
-def raw_limit(url: str, tasks: int) -> float:
-    """Stands in for the bare store in a bench."""
-    assert url.startswith("sqlite:///")
-    return float(tasks)

@@ -71,7 +71,7 @@ def test_the_scratch_store_is_beside_the_users_and_leaves_nothing(tmp_path: Path
 
 
 def test_bench_prints_every_figure_as_json(fresh: Shell) -> None:
-    ran = fresh.run("bench", "--tasks", "1000", "--raw", "shop:raw_limit", "--json")
+    ran = fresh.run("bench", "--tasks", "1000", "--json")
 
     data = json.loads(ran.out)
     assert ran.code == 0
@@ -80,5 +80,5 @@ def test_bench_prints_every_figure_as_json(fresh: Shell) -> None:
         "drain_2_processes", "pickup", "idle", "raw_limit_per_second",
     }  # fmt: skip
     assert data["drain_2_processes"]["tasks"] == 1000
-    assert data["raw_limit_per_second"] == 1000.0
+    assert data["raw_limit_per_second"] > data["drain_1_process"]["per_second"]
     assert list(fresh.folder.iterdir()) == []

@@ -146,13 +146,6 @@ def test_bench_refuses_a_store_that_it_cannot_copy(fresh: Shell) -> None:
     assert ran.error["code"] == "store_not_supported"
 
 
-def test_a_raw_limit_that_does_not_exist_is_wrong_usage(fresh: Shell) -> None:
-    ran = fresh.run("bench", "--raw", "os:nothing", "--json")
-
-    assert ran.code == 2
-    assert ran.error["code"] == "raw"
-
-
 @pytest.mark.acceptance
 async def test_a_demo_that_is_stopped_takes_its_workers_and_its_folder_along(fresh: Shell) -> None:
     demo = fresh.start("demo", "--tasks", "500", stdout=subprocess.PIPE, TMPDIR=str(fresh.folder))

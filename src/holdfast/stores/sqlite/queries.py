@@ -45,6 +45,7 @@ OPERATIONS: Final = _load("operations")
 STATS: Final = _load("stats")
 SCHEMA: Final = _load("schema")
 CHECKS: Final = _load("checks")
+LIMIT: Final = _load("limit")
 
 
 def as_json(value: object) -> str:
@@ -57,7 +58,7 @@ def run_many(
 ) -> int:
     """Run a statement over many rows; returns how many it changed.
 
-    `head` are the numbered parameters `?1`, `?2` … that all rows share.
+    `head` are the parameters before the rows, which all of them share.
     """
     changed = 0
     for start in range(0, len(rows), _MAX_ROWS):
