@@ -16,7 +16,7 @@ from holdfast.stores.sqlite import SQLiteStore, connection
 from holdfast.stores.sqlite.faults import explain
 from holdfast.stores.sqlite.queries import SCHEMA
 from holdfast.testing.factories import failure, new_tasks, success
-from holdfast.testing.suites.base import EVERYTHING, MANY, add, all_ids, claim_one, submit
+from holdfast.testing.suites.base import EVERYTHING, MANY, add, all_ids, claim, claim_one, submit
 
 HERE = Path(__file__).parent
 
@@ -232,3 +232,37 @@ async def test_payload_and_result_are_kept_byte_by_byte(
     kept = (await store.list(EVERYTHING, limit=MANY)).tasks
     assert [task.result for task in reversed(kept)] == payloads
     assert [task.payload for task in reversed(kept)] == payloads
+
+
+async def test_more_payload_than_fits_in_one_answer_comes_in_several(
+    store: SQLiteStore, worker: WorkerId
+) -> None:
+    """SQLite builds no value beyond a gigabyte; a lower limit stands in for a thousand payloads."""
+    await add(store, *new_tasks(40, payload=b'"' + b"x" * 1_000 + b'"'))
+    await store._write(lambda unit: unit.db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, 20_000))
+
+    first = await claim(store, worker, limit=40)
+
+    assert 1 <= len(first) < 40
+    assert len(first) + len(await claim(store, worker, limit=10)) > len(first)
+
+
+async def test_an_sqlite_that_is_too_old_is_named(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 31, 1))
+
+    with pytest.raises(StoreError, match=r"needs 3\.38\.0 or later"):
+        await SQLiteStore(path).open()
+
+
+async def test_a_lane_removed_by_hand_does_not_stop_the_claims(
+    store: SQLiteStore, worker: WorkerId, outside: sqlite3.Connection
+) -> None:
+    await submit(store, queue="gone")
+    await store.cancel(EVERYTHING, limit=MANY)
+    await store.discard(EVERYTHING, limit=MANY)
+    task = await submit(store, queue="kept")
+    outside.execute("DELETE FROM lane WHERE queue = 'gone'")
+
+    assert [found.task_id for found in await claim(store, worker)] == [task]

@@ -73,21 +73,24 @@ class Claiming:
         return Claimed(claims, view.next_due)
 
     def _look(self, unit: Unit, ask: Ask, now: int) -> View:
-        """Look with the lanes and pauses remembered; again if they turn out to be old."""
-        while True:
-            lanes = self._lanes(unit, ask)
-            seen = {"worker": ask.worker_id, "now": now, "lanes": lanes}
-            row = unit.db.execute(CLAIMS["look"], seen).fetchone()
-            status, last_lane, paused, expired, due, ready, next_due = row
-            if status not in _ALIVE:
-                self._fruitful.discard(ask.worker_id)
-                raise WorkerGone(ask.worker_id)
-            pauses = frozenset[str](orjson.loads(paused))
-            if pauses == self._paused and unit.lanes.are_all(last_lane or 0):
-                seconds = None if next_due is None else max(0, next_due - now) / 1e6
-                return View(bool(expired), bool(due), orjson.loads(ready), seconds)
-            self._paused = pauses
+        """Look with the lanes and pauses remembered; once more if they turn out to be old."""
+        view, is_current = self._look_once(unit, ask, now)
+        if not is_current:
             unit.lanes.refresh(unit.db)
+            view, _ = self._look_once(unit, ask, now)
+        return view
+
+    def _look_once(self, unit: Unit, ask: Ask, now: int) -> tuple[View, bool]:
+        seen = {"worker": ask.worker_id, "now": now, "lanes": self._lanes(unit, ask)}
+        row = unit.db.execute(CLAIMS["look"], seen).fetchone()
+        status, last_lane, paused, expired, due, ready, next_due = row
+        if status not in _ALIVE:
+            self._fruitful.discard(ask.worker_id)
+            raise WorkerGone(ask.worker_id)
+        before, self._paused = self._paused, frozenset(orjson.loads(paused))
+        seconds = None if next_due is None else max(0, next_due - now) / 1e6
+        view = View(bool(expired), bool(due), orjson.loads(ready), seconds)
+        return view, before == self._paused and unit.lanes.are_all(last_lane or 0)
 
     def _lanes(self, unit: Unit, ask: Ask) -> str:
         return as_json(

@@ -7,11 +7,15 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Final
 
 from holdfast.errors import SchemaMismatch, StoreError
 from holdfast.stores.sqlite.connection import connect, patiently
 from holdfast.stores.sqlite.faults import explained
 from holdfast.stores.sqlite.queries import SCHEMA
+
+_OLDEST: Final = (3, 38, 0)
+"""The first with STRICT tables, RETURNING and the `->>` operator."""
 
 
 @cache
@@ -34,6 +38,11 @@ def found_version(db: sqlite3.Connection) -> int:
 
 def open_database(path: Path, *, create: bool = False) -> sqlite3.Connection:
     """Connect for writing. An empty file gets its schema, one of another version is refused."""
+    if sqlite3.sqlite_version_info < _OLDEST:
+        raise StoreError(
+            f"this Python has SQLite {sqlite3.sqlite_version}; Holdfast needs "
+            f"{'.'.join(map(str, _OLDEST))} or later. Use a newer Python build."
+        )
     with explained(path):
         db = connect(path, create=create)
         try:

@@ -26,8 +26,8 @@ _ENDED_WELL: Final = AttemptEnd.COMPLETED
 _MANY: Final = 16
 """From so many equal ends on, a statement of their own is worth it."""
 
-Alike = tuple[int, WorkerId, int, int, bytes | None]
-"""Attempt, worker, charged, crash count, result: what makes two successes the same to write."""
+Alike = tuple[int, int, bytes | None, int, WorkerId]
+"""Charged, crash count, result, attempt, worker: what makes two successes the same to write."""
 
 
 def save(unit: Unit, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
@@ -51,7 +51,7 @@ def _parted(
             settlement
         )
         if state is _COMPLETED and ended is _ENDED_WELL and error is None and reason is None:
-            plain[attempt, worker_id, charged, crashes, result].append(task_id)
+            plain[charged, crashes, result, attempt, worker_id].append(task_id)
         else:
             special.append(settlement)
     return plain, special
@@ -66,7 +66,8 @@ def _complete(unit: Unit, plain: Mapping[Alike, Sequence[TaskId]], now: int) -> 
         if len(ids) < _MANY:
             rows += [(task_id, *alike) for task_id in ids]
         else:
-            values = (now, *alike, as_json(ids))
+            *ended, attempt, worker_id = alike
+            values = (now, *ended, as_json(ids), attempt, worker_id)
             written += unit.db.execute(SETTLEMENTS["complete_alike"], values).rowcount
     written += run_many(unit.db, SETTLEMENTS["complete"], rows, head=(now,))
     if written:

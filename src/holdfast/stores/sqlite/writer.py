@@ -251,10 +251,9 @@ class Writer:
         return self._db
 
     def _undo(self, error: Exception) -> None:
-        db = self._connection()
         try:
-            if db.in_transaction:
-                db.execute(SCHEMA["rollback"])
+            if self._db is not None and self._db.in_transaction:
+                self._db.execute(SCHEMA["rollback"])
         except sqlite3.Error:
             self._drop()
         self._lanes.forget()
@@ -273,7 +272,7 @@ class Writer:
             error = explain(error, self._path)
         for job in jobs:
             if not job.is_done:
-                job.error, job.is_done = error, True
+                job.answer, job.error, job.is_done = None, error, True
 
 
 def _is_answered_by_peeking(job: Job, unit: Unit) -> bool:

@@ -3,11 +3,11 @@
 -- fast as `complete`. `+` keeps the planner from starting at the running tasks: it must go from the
 -- given ids to their tasks.
 UPDATE task
-SET place = 4, state = 'completed', ended = 'completed', finished_at = ?1,
-    charged = ?4, crash_count = ?5, result = ?6, error = NULL, reason = NULL
-WHERE id IN (SELECT value FROM json_each(?7))
-    AND attempt = ?2
-    AND +worker_id = ?3
+SET place = 4, state = 'completed', ended = 'completed', finished_at = ?,
+    charged = ?, crash_count = ?, result = ?, error = NULL, reason = NULL
+WHERE id IN (SELECT value FROM json_each(?))
+    AND attempt = ?
+    AND +worker_id = ?
     AND +place = 3
     AND holds IS NULL
     AND live_key IS NULL;
@@ -15,13 +15,13 @@ WHERE id IN (SELECT value FROM json_each(?7))
 -- name: complete
 -- The same, each with its own result.
 UPDATE task
-SET place = 4, state = 'completed', ended = 'completed', finished_at = ?1,
-    charged = given.column4, crash_count = given.column5, result = given.column6,
+SET place = 4, state = 'completed', ended = 'completed', finished_at = ?,
+    charged = given.column2, crash_count = given.column3, result = given.column4,
     error = NULL, reason = NULL
 FROM (VALUES /* rows */) AS given
 WHERE task.id = given.column1
-    AND task.attempt = given.column2
-    AND +task.worker_id = given.column3
+    AND task.attempt = given.column5
+    AND +task.worker_id = given.column6
     AND +task.place = 3
     AND task.holds IS NULL
     AND task.live_key IS NULL;
@@ -34,7 +34,7 @@ FROM task WHERE id IN (SELECT value FROM json_each(?));
 
 -- name: finish
 UPDATE task
-SET place = 4, finished_at = ?1, holds = NULL, live_key = NULL,
+SET place = 4, finished_at = ?, holds = NULL, live_key = NULL,
     state = given.column2, ended = given.column3, ended_charged = given.column4,
     charged = given.column5, crash_count = given.column6, result = given.column7,
     error = given.column8, reason = given.column9, cause = coalesce(given.column10, cause),

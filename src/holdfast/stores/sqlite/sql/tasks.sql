@@ -6,7 +6,7 @@ INSERT INTO task (
     state, due_at, expiry, waits_for, live_key
 )
 SELECT
-    ?1, *,
+    ?, *,
     iif(column3 = 2, 'blocked', 'queued'),
     iif(column3 = 0, column7, NULL),
     column11,
