@@ -75,4 +75,5 @@ def is_gone(pid: int) -> bool:
 
 def pid_in(file: Path) -> int:
     """The process id that a body wrote there; 0 if it has not come so far."""
-    return int(file.read_text()) if file.exists() else 0
+    # The file exists a moment before it has its text.
+    return int(file.read_text() or 0) if file.exists() else 0
