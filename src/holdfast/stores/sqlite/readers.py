@@ -12,7 +12,6 @@ from typing import Final, TypeVar
 
 from holdfast.stores.sqlite.connection import connect_reader
 from holdfast.stores.sqlite.faults import explained
-from holdfast.stores.sqlite.haste import HASTE
 from holdfast.stores.sqlite.queries import SCHEMA
 
 T = TypeVar("T")
@@ -40,7 +39,7 @@ class Readers:
             self._open.pop().close()
 
     def _run(self, query: Callable[[sqlite3.Connection], T]) -> T:
-        with HASTE, explained(self._path):
+        with explained(self._path):
             db = self._connection()
             try:
                 db.execute(SCHEMA["begin_read"])

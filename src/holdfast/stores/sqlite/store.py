@@ -42,6 +42,7 @@ from holdfast.stores.sqlite import add, checks, fleet, numbers, operations, read
 from holdfast.stores.sqlite.claims import Ask, Claiming
 from holdfast.stores.sqlite.connection import connect
 from holdfast.stores.sqlite.faults import explained
+from holdfast.stores.sqlite.haste import HASTE
 from holdfast.stores.sqlite.lanes import Lanes
 from holdfast.stores.sqlite.readers import Readers
 from holdfast.stores.sqlite.settlements import report, save
@@ -249,12 +250,14 @@ class SQLiteStore:
     ) -> T:
         if self._writer is None or self._pid != os.getpid():
             raise self._not_open()
-        return await self._writer.do(work, peek=peek, undo=undo)
+        with HASTE:
+            return await self._writer.do(work, peek=peek, undo=undo)
 
     async def _read(self, query: Callable[[sqlite3.Connection], T]) -> T:
         if self._readers is None or self._pid != os.getpid():
             raise self._not_open()
-        return await self._readers.read(query)
+        with HASTE:
+            return await self._readers.read(query)
 
     def _not_open(self) -> StoreError:
         if self._writer is not None:

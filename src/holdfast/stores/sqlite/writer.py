@@ -32,7 +32,6 @@ from holdfast.errors import HoldfastError, StoreError
 from holdfast.ports.clock import Clock
 from holdfast.stores.sqlite.connection import patiently
 from holdfast.stores.sqlite.faults import explain
-from holdfast.stores.sqlite.haste import HASTE
 from holdfast.stores.sqlite.lanes import Key, Lane, Lanes
 from holdfast.stores.sqlite.queries import SCHEMA
 from holdfast.stores.sqlite.schema import open_database
@@ -169,8 +168,7 @@ class Writer:
 
     def _turn(self, jobs: list[Job], *, is_last: bool) -> list[Job]:
         """Serve and answer; returns what must be served again before anything else."""
-        with HASTE:
-            self._serve(jobs)
+        self._serve(jobs)
         _deliver(job for job in jobs if job.answer is not AGAIN)
         unfinished = [job.renewed() for job in jobs if job.answer is AGAIN]
         if is_last:
