@@ -29,7 +29,7 @@ from holdfast.errors import IdempotencyConflict, StoreUnavailable
 from holdfast.ports.clock import Clock
 from holdfast.ports.store import Store
 from holdfast.stores.memory import MemoryStore
-from holdfast.testing.simulation.actors import LEASE, SETTINGS, Rescuer, Worker, claim_of, lose
+from holdfast.testing.simulation.actors import LEASE, SETTINGS, Rescuer, Worker, lose
 from holdfast.testing.simulation.world import World
 
 
@@ -256,7 +256,7 @@ class BuriesWithoutLooking(MemoryStore):
 class OrphansOfTheLiving(MemoryStore):
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         running = [self._tasks[task_id] for task_id in sorted(self._places.running)]
-        return [claim_of(task) for task in running]
+        return [Claim.of(task) for task in running]
 
 
 class BuriedMayClaim(MemoryStore):
@@ -342,7 +342,7 @@ class RescuesByTime(PlainRescuer):
             if task.started_at and now / 1e6 - task.started_at.timestamp() > LEASE
         ]
         if old:
-            await self.store.save([lose(claim_of(task)) for task in old])
+            await self.store.save([lose(Claim.of(task)) for task in old])
 
 
 class MeasuresSilenceTooEarly(PlainRescuer):

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any, NamedTuple, NewType
 
 TaskId = NewType("TaskId", str)
@@ -184,6 +185,14 @@ class Claim(NamedTuple):
     trace: str | None
     owner: str | None
     cancel_requested: bool
+
+    @classmethod
+    def of(cls, task: Task) -> Claim:
+        """A running task as its worker holds it: a claim's fields are a task's, but for the id."""
+        return cls._make(_CLAIM_FIELDS(task))
+
+
+_CLAIM_FIELDS = attrgetter("id", *Claim._fields[1:])
 
 
 class Claimed(NamedTuple):

@@ -120,7 +120,8 @@ class TaskStore(Protocol):
         without cost to the rest. Two callers never get the same task, however they race. The
         attempt number grows in the same step, so a crash always shows. A worker that is not
         registered, stopped, or was buried, gets `WorkerGone`. `next_due` looks only at tasks this
-        worker could take; it may be earlier than the truth, never later.
+        worker could take; it may be earlier than the truth, never later. After an unknown outcome
+        the caller lists what it runs, and hands back what it does not know.
         """
         ...
 

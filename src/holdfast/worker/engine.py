@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Sequence
 
 from holdfast.core.lifecycle import Outcome
-from holdfast.core.task import Settlement, WorkerId
+from holdfast.core.task import Settlement, TaskId, WorkerId
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
 from holdfast.ports.dispatcher import Dispatcher
@@ -113,6 +113,9 @@ class Engine:
 
     def is_quiet(self) -> bool:
         return not (self.slots.busy or self.settler.unsaved or len(self.feeder.shelf))
+
+    def holds(self) -> set[TaskId]:
+        return self.feeder.shelf.holds() | self.slots.holds() | self.settler.holds()
 
     async def close(self) -> None:
         """Let go of threads, processes and timers."""

@@ -18,7 +18,7 @@ from typing import Protocol
 import structlog
 
 from holdfast.core.lifecycle import Outcome, Released
-from holdfast.core.task import Claim, Claimed, WorkerId
+from holdfast.core.task import Claim, Claimed, State, TaskFilter, TaskId, WorkerId
 from holdfast.errors import SchemaMismatch, StoreUnavailable, WorkerGone
 from holdfast.ports.dispatcher import Dispatcher, Listener
 from holdfast.ports.store import TaskStore
@@ -31,6 +31,8 @@ log = structlog.get_logger("holdfast.worker")
 
 LOOK_AGAIN = 0.25
 """Seconds between looks at what is held unstarted."""
+STRAYS = 1000
+"""How many tasks are looked at in one go after a claim whose outcome is unknown."""
 AT_ONCE = 0.05
 """What is due within this many seconds is waited for even by a worker in a burst."""
 
@@ -59,6 +61,10 @@ class Floor(Protocol):
 
     def is_quiet(self) -> bool:
         """Whether nothing runs and nothing waits to be saved."""
+        ...
+
+    def holds(self) -> set[TaskId]:
+        """Every task this worker knows that it has."""
         ...
 
 
@@ -90,6 +96,7 @@ class Feeder:
         self._nap: asyncio.Task[bool] | None = None
         self._due_at: float | None = None
         self._outage = Outage("claim")
+        self._unanswered: WorkerId | None = None
         self.shelf = Shelf(asyncio.get_running_loop(), self._room.set)
 
     def nudge(self, due_in: float = 0.0) -> None:
@@ -167,6 +174,9 @@ class Feeder:
         worker_id = self._lessee.id
         self._due_at = None  # the answer will know of everything saved until now
         try:
+            if self._unanswered is not None:
+                await self._hand_back_strays(self._unanswered)
+                self._unanswered = None
             claimed = await self._store.claim(
                 worker_id,
                 queues=self._settings.served_queues,
@@ -181,10 +191,30 @@ class Feeder:
         except Exception as error:
             if not isinstance(error, StoreUnavailable):
                 log.exception("store.failed", doing="claim")
+            self._unanswered = self._unanswered or worker_id
             await self._doze(self._outage.delay(error))
             return None
         self._outage.over()
         return claimed
+
+    async def _hand_back_strays(self, worker_id: WorkerId) -> None:
+        """A claim of unknown outcome may have started tasks that nobody runs: hand them back.
+
+        Nobody rescues the tasks of a living worker, so they would stay `running` for ever.
+        """
+        mine = TaskFilter(worker_id=worker_id, states=frozenset({State.RUNNING}))
+        known = self._floor.holds()
+        after: str | None = None
+        while True:
+            page = await self._store.list(mine, limit=STRAYS, after=after)
+            known |= self._floor.holds()
+            for task in page.tasks:
+                if task.id not in known:
+                    log.warning("task.stray", task=task.id, attempt=task.attempt)
+                    self._settle(Claim.of(task), Released())
+            after = page.next
+            if after is None:
+                return
 
     def _receive(self, claimed: Claimed) -> None:
         claims = claimed.claims

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
-from holdfast.core.task import Refusal, Settlement
+from holdfast.core.task import Refusal, Settlement, TaskId
 from holdfast.errors import LeaseLost, StoreUnavailable
 from holdfast.ports.store import TaskStore
 from holdfast.worker.outage import Outage
@@ -45,7 +45,7 @@ class Settler:
         self._on_refused = on_refused
         self._waiting: list[Settlement] = []
         self._bytes = 0
-        self._saving = 0
+        self._saving: Sequence[Settlement] = ()
         self._sleeper: asyncio.Future[None] | None = None
         self._closing = False
         self._outage = Outage("save")
@@ -53,12 +53,16 @@ class Settler:
     @property
     def unsaved(self) -> int:
         """How many attempts have ended and are not on disk yet."""
-        return len(self._waiting) + self._saving
+        return len(self._waiting) + len(self._saving)
 
     @property
     def is_full(self) -> bool:
         """Whether so much waits to be saved that no more work should be started."""
         return len(self._waiting) >= MOST_WAITING or self._bytes >= MOST_WAITING_BYTES
+
+    def holds(self) -> set[TaskId]:
+        """The tasks whose end is not on disk yet."""
+        return {one.task_id for one in (*self._waiting, *self._saving)}
 
     def put(self, settlement: Settlement) -> None:
         """Save this soon."""
@@ -94,7 +98,7 @@ class Settler:
         del self._waiting[:MOST_PER_SAVE]
         size = sum(len(one.result) for one in batch if one.result is not None)
         self._bytes -= size
-        self._saving = len(batch)
+        self._saving = batch
         try:
             await self._reporter.flush_before(batch)
             refusals = await self._save(batch)
@@ -103,7 +107,7 @@ class Settler:
             self._bytes += size
             raise
         finally:
-            self._saving = 0
+            self._saving = ()
         self._on_saved(batch)
         if refusals:
             await self._tell(refusals)

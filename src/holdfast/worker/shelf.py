@@ -40,6 +40,10 @@ class Shelf:
         """How many slots wait for something to do."""
         return len(self._idle)
 
+    def holds(self) -> set[TaskId]:
+        """The tasks that wait here."""
+        return {claim.task_id for claim in self._claims}
+
     def put(self, claims: Sequence[Claim]) -> None:
         """Claims have come."""
         self.filled_at = time.monotonic()

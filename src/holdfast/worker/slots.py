@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from holdfast.core.lifecycle import Outcome, Released, Stopped
-from holdfast.core.task import Claim, Report, WorkerId
+from holdfast.core.task import Claim, Report, TaskId, WorkerId
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
 from holdfast.errors import StoreUnavailable
@@ -61,6 +61,7 @@ class Slots:
         self._too_old = too_old
         self._confirm = confirm
         self._running: dict[Run, asyncio.Task[None]] = {}
+        self._doubted: set[TaskId] = set()
         self._slots: set[asyncio.Task[None]] = set()
         self._all_home = asyncio.Event()
 
@@ -80,6 +81,10 @@ class Slots:
     def busy(self) -> int:
         """How many those are."""
         return len(self._running)
+
+    def holds(self) -> set[TaskId]:
+        """The tasks in the slots' hands: running, or taken and not begun."""
+        return {run.claim.task_id for run in self._running} | self._doubted
 
     def ages(self) -> list[float]:
         """How long each of them has been at it."""
@@ -162,6 +167,7 @@ class Slots:
 
     async def _is_ours(self, claim: Claim) -> bool:
         """A claim that waited so long: was this process paused, and the lease lost meanwhile?"""
+        self._doubted.add(claim.task_id)
         try:
             if await self._confirm(claim.worker_id):
                 self._shelf.filled_at = time.monotonic()
@@ -169,6 +175,8 @@ class Slots:
             log.warning("task.lease_lost", task=claim.task_id, attempt=claim.attempt)
         except StoreUnavailable:
             self._settle(claim, Released())
+        finally:
+            self._doubted.discard(claim.task_id)
         return False
 
     def _prepare(self, claim: Claim, now: float) -> Run | None:
@@ -208,8 +216,8 @@ class Slots:
     def _conclude(self, run: Run, outcome: Outcome) -> None:
         if run.stop_reason is StopReason.LOST:
             log.warning("task.lease_lost", task=run.claim.task_id, attempt=run.claim.attempt)
-        else:
-            self._settle(run.claim, outcome)
+        # Also what was lost: if somebody else has the task now, its history must show the refusal.
+        self._settle(run.claim, outcome)
 
     def _went_home(self, slot: asyncio.Task[None]) -> None:
         self._slots.discard(slot)

@@ -13,11 +13,15 @@ from holdfast.ports.store import Store
 
 
 class Spoiled:
-    """Wraps a store. `away` lists the methods that raise `StoreUnavailable`; "*" means all."""
+    """Wraps a store. `away` lists the methods that raise `StoreUnavailable`; "*" means all.
+
+    `unanswered` lists those that do their work and then raise it: the outcome is unknown.
+    """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.away: set[str] = set()
+        self.unanswered: set[str] = set()
         self.calls: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self.limits: list[int] = []
@@ -50,6 +54,9 @@ class Spoiled:
             answer = await real(*args, **kwargs)
             if name == "save":
                 self.saved.append(args[0])
+            if name in self.unanswered:
+                self.refused[name] += 1
+                raise StoreUnavailable(f"{name}: the connection is gone")
             return answer
 
         return call

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from dataclasses import replace
 
@@ -20,6 +21,12 @@ from holdfast.worker.maintenance.rescuer import Rescuer
 
 async def rescue(shop: Workshop) -> None:
     await Rescuer(shop.store, shop.dispatcher, shop.settings).tick()
+
+
+async def is_refused(shop: Workshop, task: TaskId) -> bool:
+    history = await shop.store.history(task)
+    assert history is not None
+    return "late_result_refused" in [event.kind for event in history.events]
 
 
 async def test_a_worker_whose_lease_was_rescued_cannot_save_its_result(shop: Workshop) -> None:
@@ -54,9 +61,7 @@ async def test_a_worker_whose_lease_was_rescued_cannot_save_its_result(shop: Wor
     attempts = await shop.attempts(task)
     assert [one.ended for one in attempts] == [AttemptEnd.WORKER_LOST, AttemptEnd.COMPLETED]
     assert attempts[1].cause is Cause.WORKER_LOST
-    history = await shop.store.history(task)
-    assert history is not None
-    assert "late_result_refused" in [event.kind for event in history.events]
+    assert await is_refused(shop, task)
 
 
 async def refused(store: Store) -> int:
@@ -83,7 +88,7 @@ async def is_registered(store: Store, worker_id: str) -> bool:
     return any(worker.id == worker_id for worker in await store.workers())
 
 
-async def test_bodies_of_a_lost_lease_are_stopped_and_not_saved(shop: Workshop) -> None:
+async def test_bodies_of_a_lost_lease_are_stopped_and_started_again(shop: Workshop) -> None:
     starts = 0
     stopped = asyncio.Event()
 
@@ -108,11 +113,35 @@ async def test_bodies_of_a_lost_lease_are_stopped_and_not_saved(shop: Workshop) 
         await shop.store.bury(worker.id, beats=None)
         await shop.submit(other)
         await asyncio.wait_for(stopped.wait(), 5)
-        await rescue(shop)
         done = await shop.reaches(task, State.COMPLETED)
 
+    # Nobody had rescued it yet, so the worker could still hand it back in good order.
+    assert (done.result, done.cause, done.crash_count) == (b"2", Cause.RELEASED, 0)
+
+
+async def test_a_thread_that_ends_after_its_lease_was_lost_is_refused_in_the_history(
+    shop: Workshop,
+) -> None:
+    started, go = threading.Event(), threading.Event()
+
+    @shop.task()
+    def long(ctx: Context) -> int:
+        if ctx.attempt == 1:
+            started.set()
+            go.wait(20)
+        return ctx.attempt
+
+    task = await shop.submit(long)
+    async with shop.working(concurrency=2) as worker:
+        await eventually(started.is_set)
+        await shop.store.bury(worker.id, beats=None)
+        await rescue(shop)
+        done = await shop.reaches(task, State.COMPLETED)
+        go.set()
+        await eventually(lambda: is_refused(shop, task))
+
     assert (done.result, done.crash_count) == (b"2", 1)
-    assert await refused(shop.store) == 0
+    assert (await shop.get(task)).result == b"2"
 
 
 async def test_two_workers_never_run_one_task_at_once(shop: Workshop) -> None:

@@ -59,6 +59,31 @@ async def test_a_worker_claims_again_when_the_store_is_back(shop: Workshop) -> N
         await shop.reaches(task, State.COMPLETED)
 
 
+async def test_what_an_unanswered_claim_has_started_is_handed_back_and_run(shop: Workshop) -> None:
+    go = asyncio.Event()
+
+    @shop.task()
+    async def work() -> None:
+        await go.wait()
+
+    spoiled, store = Spoiled.around(shop.store)
+    async with shop.working(store=store):
+        held = await shop.submit(work)
+        await shop.reaches(held, State.RUNNING)
+        spoiled.unanswered.add("claim")
+        stray = await shop.submit(work)
+        await eventually(lambda: spoiled.refused["claim"] >= 1)
+        spoiled.unanswered.clear()
+        go.set()
+        await shop.reaches(held, State.COMPLETED)
+        await shop.reaches(stray, State.COMPLETED)
+
+    assert [a.ended for a in await shop.attempts(held)] == [AttemptEnd.COMPLETED]
+    ends = [a.ended for a in await shop.attempts(stray)]
+    assert ends[-1] is AttemptEnd.COMPLETED
+    assert set(ends[:-1]) == {AttemptEnd.RELEASED}
+
+
 async def test_a_worker_can_start_and_stop_while_the_store_is_away(shop: Workshop) -> None:
     @shop.task()
     async def work() -> None: ...

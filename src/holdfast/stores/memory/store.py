@@ -50,7 +50,6 @@ from holdfast.stores.memory.keys import KeyBook
 from holdfast.stores.memory.places import Places
 from holdfast.stores.memory.values import (
     as_time,
-    claim_of,
     created,
     holds_lease,
     matches,
@@ -327,7 +326,7 @@ class MemoryStore:
         with self._lock:
             running = (self._tasks[task_id] for task_id in sorted(self._places.running))
             lost = (t for t in running if t.worker_id and not self._is_alive(t.worker_id))
-            return [claim_of(task) for task in islice(lost, limit)]
+            return [Claim.of(task) for task in islice(lost, limit)]
 
     # Queues
 
@@ -386,7 +385,7 @@ class MemoryStore:
                 started_at=as_time(now),
             )
         )
-        return claim_of(running)
+        return Claim.of(running)
 
     def _settle(self, task: Task, settlement: Settlement, now: int) -> None:
         if task.cancel_requested:

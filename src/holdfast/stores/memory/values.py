@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from operator import attrgetter
 
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.task import (
     Cause,
-    Claim,
     Cost,
     NewTask,
     Report,
@@ -22,7 +20,6 @@ from holdfast.core.task import (
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_CLAIM_FIELDS = attrgetter("id", *Claim._fields[1:])
 
 
 def in_us(instant: datetime) -> int:
@@ -129,11 +126,6 @@ def renewed(task: Task, due: int, head_start: int) -> Task:
         progress=None,
         cancel_requested=False,
     )
-
-
-def claim_of(task: Task) -> Claim:
-    """The running task as its worker holds it: a claim's fields are a task's, but for the id."""
-    return Claim._make(_CLAIM_FIELDS(task))
 
 
 def holds_lease(task: Task, by: Settlement | Report) -> bool:

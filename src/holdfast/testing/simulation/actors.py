@@ -32,7 +32,6 @@ from holdfast.core.task import (
     Report,
     Settlement,
     State,
-    Task,
     TaskError,
     TaskFilter,
     TaskId,
@@ -217,7 +216,7 @@ class Worker(Process):
         ours = self._held.keys() | {(s.task_id, s.attempt) for s in self._outbox}
         for task in page.tasks:
             if (task.id, task.attempt) not in ours:
-                self._settle(claim_of(task), Released())
+                self._settle(Claim.of(task), Released())
 
     def _begin(self, claim: Claim) -> None:
         self._held[claim.task_id, claim.attempt] = claim
@@ -353,16 +352,6 @@ class Operator(Process):
 def lose(claim: Claim) -> Settlement:
     """What a rescuer writes for a task whose worker is lost."""
     return settle(claim, WorkerLost(_LOST), backoff=_backoff, crash_limit=CRASH_LIMIT)
-
-
-def claim_of(task: Task) -> Claim:
-    """The claim of a running task, rebuilt from its picture."""
-    assert task.worker_id is not None
-    return Claim(
-        task.id, task.attempt, task.worker_id, task.name, task.queue, task.priority, task.payload,
-        task.charged, task.max_retries, task.crash_count, task.timeout, task.retry, task.lock,
-        task.fence, task.cause, task.trace, task.owner, task.cancel_requested,
-    )  # fmt: skip
 
 
 def _backoff(n: int) -> float:
