@@ -16,9 +16,11 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from holdfast.core.attempt import Claim
+from holdfast.core.fleet import WorkerInfo
 from holdfast.core.ids import uuid7
 from holdfast.core.lifecycle import Outcome, Released, Succeeded, settle
-from holdfast.core.task import Claim, NewTask, State, WorkerId, WorkerInfo
+from holdfast.core.task import NewTask, State, WorkerId
 from holdfast.stores.sqlite.store import SQLiteStore
 
 BATCH = 100

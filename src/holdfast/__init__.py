@@ -11,8 +11,10 @@ from importlib import import_module as _import
 
 if typing.TYPE_CHECKING:
     from holdfast.app import Holdfast
+    from holdfast.core.attempt import History
+    from holdfast.core.query import Page, TaskFilter
     from holdfast.core.retry import RetryPolicy, exponential, fixed
-    from holdfast.core.task import History, Page, Priority, State, Task, TaskFilter
+    from holdfast.core.task import Priority, State, Task
     from holdfast.definitions.call import Call
     from holdfast.definitions.context import Context, context
     from holdfast.definitions.definition import Definition
@@ -59,7 +61,9 @@ if typing.TYPE_CHECKING:
 _HOMES = {
     "holdfast.app": ("Holdfast",),
     "holdfast.core.retry": ("RetryPolicy", "exponential", "fixed"),
-    "holdfast.core.task": ("History", "Page", "Priority", "State", "Task", "TaskFilter"),
+    "holdfast.core.attempt": ("History",),
+    "holdfast.core.query": ("Page", "TaskFilter"),
+    "holdfast.core.task": ("Priority", "State", "Task"),
     "holdfast.definitions.call": ("Call",),
     "holdfast.definitions.context": ("Context", "context"),
     "holdfast.definitions.definition": ("Definition",),

@@ -13,20 +13,13 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, Unpack
 
+from holdfast.core.attempt import History
+from holdfast.core.fleet import WorkerInfo
 from holdfast.core.ids import uuid7
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE
-from holdfast.core.task import (
-    Added,
-    History,
-    Page,
-    Priority,
-    State,
-    Stats,
-    Task,
-    TaskFilter,
-    TaskId,
-    WorkerInfo,
-)
+from holdfast.core.query import Page, TaskFilter
+from holdfast.core.stats import Stats
+from holdfast.core.task import Added, Priority, State, Task, TaskId
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
 from holdfast.definitions.readers import read_name

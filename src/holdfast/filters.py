@@ -9,7 +9,8 @@ from uuid import UUID
 
 from holdfast.core.ids import is_task_id
 from holdfast.core.lifecycle import OTHER_WORDS
-from holdfast.core.task import Priority, State, TaskFilter, TaskId, WorkerId
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import Priority, State, TaskId, WorkerId
 from holdfast.definitions import readers
 from holdfast.definitions.handle import Handle
 from holdfast.definitions.instants import read_instant

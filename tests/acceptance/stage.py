@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from holdfast import Holdfast
 from holdfast.core.lifecycle import TERMINAL, UNFINISHED
-from holdfast.core.task import TaskFilter
+from holdfast.core.query import TaskFilter
 from holdfast.testing.checker import Broken, Picture, check, collect
 from holdfast.testing.startlog import StartLog
 

@@ -11,7 +11,7 @@ import pytest
 from tests.acceptance.conftest import MakeStage
 
 from holdfast import Holdfast
-from holdfast.core.task import TaskFilter
+from holdfast.core.query import TaskFilter
 from holdfast.errors import (
     IdempotencyConflict,
     InvalidArguments,

@@ -9,7 +9,7 @@ import pytest
 from tests.acceptance.conftest import MakeStage
 from tests.acceptance.stage import Stage, ids, until
 
-from holdfast.core.task import TaskFilter
+from holdfast.core.query import TaskFilter
 
 pytestmark = pytest.mark.acceptance
 

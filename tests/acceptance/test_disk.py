@@ -12,7 +12,8 @@ import pytest
 from tests.acceptance.disks import SmallDisk, read_only_disk, small_disk
 from tests.acceptance.stage import Stage, ids, until
 
-from holdfast.core.task import State, TaskFilter
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import State
 from holdfast.errors import StoreUnavailable
 from holdfast.testing.startlog import StartLog
 

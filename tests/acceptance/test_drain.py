@@ -9,7 +9,8 @@ import pytest
 from tests.acceptance.conftest import MakeStage
 from tests.acceptance.stage import Stage, until
 
-from holdfast.core.task import AttemptEnd, Cause, State, WorkerStatus
+from holdfast.core.fleet import WorkerStatus
+from holdfast.core.task import AttemptEnd, Cause, State
 
 pytestmark = pytest.mark.acceptance
 

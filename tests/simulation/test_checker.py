@@ -9,19 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.task import (
-    Attempt,
-    AttemptEnd,
-    Cause,
-    Event,
-    History,
-    Priority,
-    Reason,
-    State,
-    Task,
-    TaskId,
-    WorkerId,
-)
+from holdfast.core.attempt import Attempt, Event, History
+from holdfast.core.task import AttemptEnd, Cause, Priority, Reason, State, Task, TaskId, WorkerId
 from holdfast.testing.checker import Picture, Start, StartLog, check
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)

@@ -6,24 +6,19 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
+from holdfast.core.fleet import WorkerStatus
 from holdfast.core.lifecycle import WorkerLost, settle
+from holdfast.core.query import TaskFilter
 from holdfast.core.task import (
     Added,
-    Claim,
-    Claimed,
-    History,
     NewTask,
-    Refusal,
-    Report,
-    Settlement,
     State,
     SubmitOutcome,
     Task,
     TaskError,
-    TaskFilter,
     TaskId,
     WorkerId,
-    WorkerStatus,
 )
 from holdfast.errors import IdempotencyConflict, StoreUnavailable
 from holdfast.ports.clock import Clock

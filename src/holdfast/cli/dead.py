@@ -13,7 +13,8 @@ from holdfast.cli.filters import DeadWhere, is_empty, read_ids, read_pace
 from holdfast.cli.screen import Answer, Screen
 from holdfast.cli.tasks import After, Limit
 from holdfast.cli.words import duration, plural
-from holdfast.core.task import State, TaskFilter
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import State
 
 app = typer.Typer(help="Look at dead letters, replay or discard them.", no_args_is_help=True)
 

@@ -15,7 +15,8 @@ import typer
 
 from holdfast.core.duration import parse_duration
 from holdfast.core.ids import is_task_id
-from holdfast.core.task import TaskFilter, TaskId
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import TaskId
 from holdfast.errors import InvalidOption
 
 Where = Annotated[TaskFilter, "by any of the options"]

@@ -11,7 +11,9 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 from holdfast.cli.words import ago, duration, plural
-from holdfast.core.task import QueueStats, State, Stats, WorkerInfo, WorkerStatus
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.stats import QueueStats, Stats
+from holdfast.core.task import State
 from holdfast.settings import PREFIX, Settings
 
 

@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 from holdfast.cli.children import kill_group, start_worker
 from holdfast.cli.command import Refused
 from holdfast.cli.processes import usage
-from holdfast.core.task import State, WorkerStatus
+from holdfast.core.fleet import WorkerStatus
+from holdfast.core.task import State
 
 if TYPE_CHECKING:
     from holdfast.client import Client

@@ -9,7 +9,7 @@ import typer
 from holdfast.cli import shapes
 from holdfast.cli.command import Session, with_client
 from holdfast.cli.screen import Answer, Screen
-from holdfast.core.task import WorkerStatus
+from holdfast.core.fleet import WorkerStatus
 
 GONE = frozenset({WorkerStatus.STOPPED, WorkerStatus.DEAD})
 

@@ -12,18 +12,11 @@ from holdfast.cli.words import iso
 from holdfast.core.task import Json
 
 if TYPE_CHECKING:
-    from holdfast.core.task import (
-        Attempt,
-        Event,
-        History,
-        Page,
-        Progress,
-        QueueStats,
-        Stats,
-        Task,
-        TaskError,
-        WorkerInfo,
-    )
+    from holdfast.core.attempt import Attempt, Event, History
+    from holdfast.core.fleet import WorkerInfo
+    from holdfast.core.query import Page
+    from holdfast.core.stats import QueueStats, Stats
+    from holdfast.core.task import Progress, Task, TaskError
     from holdfast.core.why import Why
 
 

@@ -9,19 +9,11 @@ from datetime import UTC, datetime
 from holdfast.cli import words
 from holdfast.cli.screen import Screen
 from holdfast.cli.shapes import decoded
-from holdfast.core.task import (
-    Attempt,
-    Cause,
-    Event,
-    History,
-    Page,
-    QueueStats,
-    State,
-    Stats,
-    Task,
-    TaskError,
-    WorkerInfo,
-)
+from holdfast.core.attempt import Attempt, Event, History
+from holdfast.core.fleet import WorkerInfo
+from holdfast.core.query import Page
+from holdfast.core.stats import QueueStats, Stats
+from holdfast.core.task import Cause, State, Task, TaskError
 from holdfast.core.why import Why
 
 

@@ -15,7 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import assert_never
 
-from holdfast.core.task import AttemptEnd, Cause, Claim, Reason, Settlement, State, TaskError
+from holdfast.core.attempt import Claim, Settlement
+from holdfast.core.task import AttemptEnd, Cause, Reason, State, TaskError
 
 TERMINAL = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.DEAD_LETTER})
 UNFINISHED = frozenset(State) - TERMINAL

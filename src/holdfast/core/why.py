@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.core.task import Reason, Standing, State, Task, WorkerInfo, WorkerStatus
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.stats import Standing
+from holdfast.core.task import Reason, State, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

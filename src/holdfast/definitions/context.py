@@ -13,9 +13,10 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Protocol
 
+from holdfast.core.attempt import Claim
 from holdfast.core.duration import Duration, parse_duration
 from holdfast.core.payload import check_text
-from holdfast.core.task import Claim, Cost, Progress
+from holdfast.core.task import Cost, Progress
 from holdfast.errors import HoldfastError
 
 

@@ -10,9 +10,10 @@ from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack
 
 from holdfast.codec import ArgumentCodec, ResultCodec
+from holdfast.core.attempt import Claim
 from holdfast.core.lifecycle import Backoff
 from holdfast.core.retry import RetryPolicy
-from holdfast.core.task import Claim, Json, Task
+from holdfast.core.task import Json, Task
 from holdfast.definitions.backoff import backoff_for
 from holdfast.definitions.call import Call
 from holdfast.definitions.home import Home

@@ -11,9 +11,10 @@ import asyncio
 from collections.abc import Callable, Generator
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from holdfast.core.attempt import History
 from holdfast.core.duration import Duration
 from holdfast.core.lifecycle import is_terminal
-from holdfast.core.task import History, Reason, State, SubmitOutcome, Task, TaskId
+from holdfast.core.task import Reason, State, SubmitOutcome, Task, TaskId
 from holdfast.definitions.readers import read_duration
 from holdfast.errors import ResultTimeout, TaskCancelled, TaskFailed
 

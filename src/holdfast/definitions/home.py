@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Coroutine, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from holdfast.core.task import Added, History, Task
+from holdfast.core.attempt import History
+from holdfast.core.task import Added, Task
 from holdfast.settings import Settings
 
 if TYPE_CHECKING:

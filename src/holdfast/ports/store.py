@@ -42,25 +42,11 @@ from collections.abc import Collection, Mapping, Sequence
 from types import TracebackType
 from typing import Protocol, Self
 
-from holdfast.core.task import (
-    Added,
-    Claim,
-    Claimed,
-    History,
-    NewTask,
-    Page,
-    Refusal,
-    Report,
-    Settlement,
-    Standing,
-    Stats,
-    Task,
-    TaskFilter,
-    TaskId,
-    WorkerId,
-    WorkerInfo,
-    WorkerStatus,
-)
+from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.query import Page, TaskFilter
+from holdfast.core.stats import Standing, Stats
+from holdfast.core.task import Added, NewTask, Task, TaskId, WorkerId
 
 
 class TaskStore(Protocol):

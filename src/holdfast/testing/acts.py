@@ -8,18 +8,10 @@ import sys
 import time
 from collections.abc import Sequence
 
+from holdfast.core.attempt import Claim, Settlement
 from holdfast.core.lifecycle import UNFINISHED
-from holdfast.core.task import (
-    Added,
-    AttemptEnd,
-    Claim,
-    Json,
-    Settlement,
-    State,
-    TaskFilter,
-    TaskId,
-    WorkerId,
-)
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import Added, AttemptEnd, Json, State, TaskId, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.factories import (
     HEAD_STARTS,

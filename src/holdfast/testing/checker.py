@@ -19,18 +19,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from holdfast.core.attempt import Attempt, History
 from holdfast.core.lifecycle import TERMINAL
-from holdfast.core.task import (
-    Attempt,
-    AttemptEnd,
-    Cause,
-    History,
-    Reason,
-    State,
-    Task,
-    TaskFilter,
-    TaskId,
-)
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import AttemptEnd, Cause, Reason, State, Task, TaskId
 from holdfast.ports.store import TaskStore
 from holdfast.testing.startlog import Start, StartLog
 

@@ -19,6 +19,8 @@ import orjson
 
 from holdfast.app import Holdfast
 from holdfast.bridge import BRIDGE
+from holdfast.core.attempt import Claim, Report
+from holdfast.core.fleet import WorkerInfo
 from holdfast.core.lifecycle import (
     UNFINISHED,
     Failed,
@@ -28,17 +30,8 @@ from holdfast.core.lifecycle import (
     TimedOut,
     settle,
 )
-from holdfast.core.task import (
-    Claim,
-    Json,
-    Report,
-    State,
-    TaskError,
-    TaskFilter,
-    TaskId,
-    WorkerId,
-    WorkerInfo,
-)
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import Json, State, TaskError, TaskId, WorkerId
 from holdfast.definitions.context import Context, enter_context
 from holdfast.errors import HoldfastError
 from holdfast.ports.store import Store

@@ -12,6 +12,8 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from holdfast.core.attempt import Claim, Settlement
+from holdfast.core.fleet import WorkerInfo
 from holdfast.core.ids import uuid7
 from holdfast.core.lifecycle import (
     Failed,
@@ -24,16 +26,7 @@ from holdfast.core.lifecycle import (
     settle,
 )
 from holdfast.core.priority import Aging
-from holdfast.core.task import (
-    Claim,
-    NewTask,
-    Priority,
-    Settlement,
-    TaskError,
-    TaskId,
-    WorkerId,
-    WorkerInfo,
-)
+from holdfast.core.task import NewTask, Priority, TaskError, TaskId, WorkerId
 
 Plain = dict[str, Any]
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from holdfast.core.attempt import Claim
 from holdfast.core.lifecycle import Outcome, Stopped
-from holdfast.core.task import Claim
 from holdfast.ports.store import TaskStore
 from holdfast.worker.feeder import Lessee
 from holdfast.worker.run import StopReason

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from holdfast.core.attempt import Settlement
 from holdfast.core.lifecycle import Outcome
-from holdfast.core.task import Settlement, TaskId, WorkerId
+from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
 from holdfast.ports.dispatcher import Dispatcher

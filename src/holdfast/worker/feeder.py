@@ -17,8 +17,10 @@ from typing import Protocol
 
 import structlog
 
+from holdfast.core.attempt import Claim, Claimed
 from holdfast.core.lifecycle import Outcome, Released
-from holdfast.core.task import Claim, Claimed, State, TaskFilter, TaskId, WorkerId
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import State, TaskId, WorkerId
 from holdfast.errors import SchemaMismatch, StoreUnavailable, WorkerGone
 from holdfast.ports.dispatcher import Dispatcher, Listener
 from holdfast.ports.store import TaskStore

@@ -12,8 +12,9 @@ from collections.abc import Callable, Collection, Sequence
 
 import structlog
 
+from holdfast.core.attempt import Claim, Settlement
 from holdfast.core.lifecycle import Backoff, Outcome, Succeeded, settle
-from holdfast.core.task import Claim, Settlement, State, TaskId
+from holdfast.core.task import State, TaskId
 from holdfast.definitions.registry import AnyDefinition, Registry
 from holdfast.settings import Settings
 

@@ -16,7 +16,9 @@ from contextlib import suppress
 
 import structlog
 
-from holdfast.core.task import Refusal, WorkerId, WorkerInfo, WorkerStatus
+from holdfast.core.attempt import Refusal
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.task import WorkerId
 from holdfast.errors import StoreUnavailable
 from holdfast.ports.store import WorkerStore
 from holdfast.settings import Settings

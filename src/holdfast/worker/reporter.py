@@ -12,7 +12,8 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 
 import structlog
 
-from holdfast.core.task import Cost, Refusal, Report, Settlement, TaskId
+from holdfast.core.attempt import Refusal, Report, Settlement
+from holdfast.core.task import Cost, TaskId
 from holdfast.errors import StoreUnavailable
 from holdfast.ports.store import TaskStore
 from holdfast.worker.outage import Outage

@@ -12,8 +12,9 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, Protocol
 
+from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Outcome
-from holdfast.core.task import Claim, Cost, Progress, Report
+from holdfast.core.task import Cost, Progress
 from holdfast.definitions.definition import Definition
 
 

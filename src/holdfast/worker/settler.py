@@ -15,7 +15,8 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
-from holdfast.core.task import Refusal, Settlement, TaskId
+from holdfast.core.attempt import Refusal, Settlement
+from holdfast.core.task import TaskId
 from holdfast.errors import LeaseLost, StoreUnavailable
 from holdfast.ports.store import TaskStore
 from holdfast.worker.outage import Outage

@@ -12,7 +12,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 
-from holdfast.core.task import Claim, TaskId, WorkerId
+from holdfast.core.attempt import Claim
+from holdfast.core.task import TaskId, WorkerId
 
 
 class Shelf:

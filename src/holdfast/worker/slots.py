@@ -12,8 +12,9 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
+from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Outcome, Released, Stopped
-from holdfast.core.task import Claim, Report, TaskId, WorkerId
+from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
 from holdfast.errors import StoreUnavailable

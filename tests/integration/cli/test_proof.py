@@ -7,17 +7,8 @@ from datetime import UTC, datetime, timedelta
 from holdfast.cli.demo.journal import DONE, ENTER, KILLED, LEAVE, START, Line
 from holdfast.cli.demo.play import Outcome
 from holdfast.cli.demo.proof import Proof, Record, overlapping, prove
-from holdfast.core.task import (
-    Attempt,
-    AttemptEnd,
-    Cause,
-    History,
-    Priority,
-    State,
-    Task,
-    TaskId,
-    WorkerId,
-)
+from holdfast.core.attempt import Attempt, History
+from holdfast.core.task import AttemptEnd, Cause, Priority, State, Task, TaskId, WorkerId
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 ID = TaskId("0197f3c2-8a51-7cc0-9d4e-1b2c3d4e5f60")

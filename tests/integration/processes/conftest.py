@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from holdfast.core.task import Cause, Claim, Priority, Report, TaskId, WorkerId
+from holdfast.core.attempt import Claim, Report
+from holdfast.core.task import Cause, Priority, TaskId, WorkerId
 from holdfast.settings import Settings
 from holdfast.worker.liveness import Liveness, liveness
 from holdfast.worker.loading import load_app

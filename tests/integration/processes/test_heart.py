@@ -13,7 +13,8 @@ from typing import Self
 
 import pytest
 
-from holdfast.core.task import WorkerId, WorkerInfo, WorkerStatus
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.task import WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.eventually import eventually
 from holdfast.wiring import open_store

@@ -7,8 +7,9 @@ from types import ModuleType
 
 import pytest
 
+from holdfast.core.attempt import Report
 from holdfast.core.lifecycle import Failed, Released, Succeeded
-from holdfast.core.task import Cost, Progress, Report
+from holdfast.core.task import Cost, Progress
 from holdfast.settings import Settings
 from holdfast.testing.eventually import eventually
 from holdfast.worker.processes import runner as module

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from holdfast.app import Holdfast
-from holdfast.core.task import AttemptEnd, Cause, Reason, State, WorkerInfo, WorkerStatus
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.task import AttemptEnd, Cause, Reason, State
 from holdfast.testing.eventually import eventually
 from holdfast.worker.options import WorkerOptions
 

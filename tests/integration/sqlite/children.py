@@ -16,7 +16,8 @@ import tempfile
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 
-from holdfast.core.task import TaskFilter, TaskId, WorkerId
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import TaskId, WorkerId
 from holdfast.errors import HoldfastError, StoreError
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.testing.factories import new_task, new_tasks, worker_id, worker_info

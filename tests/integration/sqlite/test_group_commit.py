@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from tests.integration.sqlite.conftest import statements
 
-from holdfast.core.task import AttemptEnd, State, TaskFilter, TaskId, WorkerId
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import AttemptEnd, State, TaskId, WorkerId
 from holdfast.errors import IdempotencyConflict, StoreError
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.testing.clock import FakeClock

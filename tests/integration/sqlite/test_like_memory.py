@@ -13,19 +13,10 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.task import (
-    Claim,
-    Cost,
-    NewTask,
-    Priority,
-    Progress,
-    Report,
-    State,
-    Stats,
-    TaskFilter,
-    TaskId,
-    WorkerId,
-)
+from holdfast.core.attempt import Claim, Report
+from holdfast.core.query import TaskFilter
+from holdfast.core.stats import Stats
+from holdfast.core.task import Cost, NewTask, Priority, Progress, State, TaskId, WorkerId
 from holdfast.errors import HoldfastError
 from holdfast.ports.store import Store
 from holdfast.stores.memory import MemoryStore

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from holdfast.core.task import State, TaskFilter
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import State
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.testing.factories import new_tasks
 from holdfast.testing.suites.base import MANY, add

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.task import State, TaskFilter, WorkerId
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import State, WorkerId
 from holdfast.stores import sqlite
 from holdfast.stores.sqlite import SQLiteStore, numbers, queries
 from holdfast.stores.sqlite.filters import query

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.task import TaskFilter, WorkerId
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import WorkerId
 from holdfast.errors import SchemaMismatch, StoreError, StoreUnavailable
 from holdfast.stores.sqlite import SQLiteStore, connection
 from holdfast.stores.sqlite.faults import explain

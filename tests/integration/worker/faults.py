@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, cast
 
-from holdfast.core.task import Settlement
+from holdfast.core.attempt import Settlement
 from holdfast.errors import StoreUnavailable
 from holdfast.ports.store import Store
 

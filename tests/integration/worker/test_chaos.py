@@ -12,7 +12,8 @@ from typing import Any, cast
 import pytest
 from tests.integration.worker.workshop import Workshop
 
-from holdfast.core.task import AttemptEnd, Cause, State, TaskFilter, TaskId
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import AttemptEnd, Cause, State, TaskId
 from holdfast.definitions.context import Context
 from holdfast.errors import Retry, Snooze, StoreUnavailable
 from holdfast.ports.store import Store

@@ -8,7 +8,8 @@ import time
 from tests.integration.worker.faults import Spoiled
 from tests.integration.worker.workshop import Workshop
 
-from holdfast.core.task import AttemptEnd, State, TaskFilter
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import AttemptEnd, State
 from holdfast.testing.eventually import eventually
 
 

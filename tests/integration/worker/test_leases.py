@@ -11,7 +11,9 @@ import pytest
 from tests.integration.worker.faults import Spoiled
 from tests.integration.worker.workshop import Workshop
 
-from holdfast.core.task import AttemptEnd, Cause, Reason, State, TaskFilter, TaskId, WorkerStatus
+from holdfast.core.fleet import WorkerStatus
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import AttemptEnd, Cause, Reason, State, TaskId
 from holdfast.definitions.context import Context
 from holdfast.ports.store import Store
 from holdfast.testing.eventually import eventually

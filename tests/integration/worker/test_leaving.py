@@ -10,7 +10,9 @@ import pytest
 from tests.integration.worker.faults import Spoiled
 from tests.integration.worker.workshop import Workshop
 
-from holdfast.core.task import AttemptEnd, Cause, State, TaskFilter, WorkerStatus
+from holdfast.core.fleet import WorkerStatus
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import AttemptEnd, Cause, State
 from holdfast.testing.eventually import eventually
 
 

@@ -12,7 +12,8 @@ from tests.integration.worker.faults import Spoiled
 from tests.integration.worker.workshop import Workshop
 
 from holdfast.core.lifecycle import Stopped
-from holdfast.core.task import AttemptEnd, State, TaskFilter
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import AttemptEnd, State
 from holdfast.errors import SchemaMismatch
 from holdfast.testing.eventually import eventually
 from holdfast.testing.factories import settled

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.app import Holdfast
-from holdfast.core.task import AttemptEnd, Cause, State, TaskFilter, TaskId
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import AttemptEnd, Cause, State, TaskId
 from holdfast.testing.eventually import eventually
 from holdfast.worker.liveness import Liveness, liveness
 from holdfast.worker.loading import load_app

@@ -10,7 +10,8 @@ from contextlib import suppress
 import pytest
 from tests.integration.worker.workshop import Workshop
 
-from holdfast.core.task import AttemptEnd, Cause, Reason, State, TaskFilter, TaskId
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import AttemptEnd, Cause, Reason, State, TaskId
 from holdfast.definitions.context import Context
 from holdfast.testing.eventually import eventually
 

@@ -8,7 +8,8 @@ import time
 
 from tests.integration.worker.workshop import Workshop
 
-from holdfast.core.task import State, TaskFilter
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import State
 from holdfast.definitions.context import Context
 from holdfast.testing.eventually import eventually
 

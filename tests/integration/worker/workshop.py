@@ -8,7 +8,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from holdfast.core.task import Attempt, Priority, State, Task, TaskId
+from holdfast.core.attempt import Attempt
+from holdfast.core.task import Priority, State, Task, TaskId
 from holdfast.definitions.define import define
 from holdfast.definitions.home import Verbs
 from holdfast.definitions.options import read_options

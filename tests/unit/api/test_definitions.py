@@ -22,8 +22,9 @@ from holdfast import (
     exponential,
     fixed,
 )
+from holdfast.core.attempt import Claim
 from holdfast.core.retry import RetryPolicy
-from holdfast.core.task import Cause, Claim, Priority, TaskId, WorkerId
+from holdfast.core.task import Cause, Priority, TaskId, WorkerId
 from holdfast.definitions.backoff import dump_policy
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.options import TaskKeywords

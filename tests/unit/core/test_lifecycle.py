@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from holdfast.core.attempt import Claim, Settlement
 from holdfast.core.lifecycle import (
     CANCELLABLE_AT_ONCE,
     MOVES,
@@ -24,17 +25,7 @@ from holdfast.core.lifecycle import (
     is_terminal,
     settle,
 )
-from holdfast.core.task import (
-    AttemptEnd,
-    Cause,
-    Claim,
-    Priority,
-    Reason,
-    Settlement,
-    State,
-    TaskId,
-    WorkerId,
-)
+from holdfast.core.task import AttemptEnd, Cause, Priority, Reason, State, TaskId, WorkerId
 from holdfast.testing.factories import task_error
 
 NOT_RETRIABLE = task_error(retriable=False)

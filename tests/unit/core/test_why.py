@@ -8,17 +8,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.task import (
-    Cause,
-    Priority,
-    Reason,
-    Standing,
-    State,
-    Task,
-    TaskId,
-    WorkerId,
-    WorkerStatus,
-)
+from holdfast.core.fleet import WorkerStatus
+from holdfast.core.stats import Standing
+from holdfast.core.task import Cause, Priority, Reason, State, Task, TaskId, WorkerId
 from holdfast.core.why import explain
 from holdfast.testing.factories import task_error, worker_info
 

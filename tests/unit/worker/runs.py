@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
-from holdfast.core.task import Cause, Claim, Priority, Report, TaskId, WorkerId
+from holdfast.core.attempt import Claim, Report
+from holdfast.core.task import Cause, Priority, TaskId, WorkerId
 from holdfast.worker.run import Run
 
 

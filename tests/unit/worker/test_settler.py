@@ -8,8 +8,8 @@ from typing import Any, cast
 
 from tests.unit.worker.runs import a_claim
 
+from holdfast.core.attempt import Refusal, Settlement
 from holdfast.core.lifecycle import Succeeded, settle
-from holdfast.core.task import Refusal, Settlement
 from holdfast.worker import settler as module
 from holdfast.worker.reporter import Reporter
 from holdfast.worker.settler import Settler

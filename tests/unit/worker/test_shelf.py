@@ -6,7 +6,8 @@ import asyncio
 
 from tests.unit.worker.runs import a_claim
 
-from holdfast.core.task import Claim, TaskId, WorkerId
+from holdfast.core.attempt import Claim
+from holdfast.core.task import TaskId, WorkerId
 from holdfast.worker.shelf import Shelf
 
 

@@ -23,8 +23,9 @@ from holdfast.cli.demo.proof import Proof, Record, prove
 from holdfast.cli.demo.show import Scene, Show
 from holdfast.cli.demo.stage import Stage
 from holdfast.cli.words import duration, plural
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.lifecycle import TERMINAL
-from holdfast.core.task import State, TaskId, WorkerInfo, WorkerStatus
+from holdfast.core.task import State, TaskId
 
 if TYPE_CHECKING:
     from holdfast.client import Client

@@ -10,8 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.cli.demo.journal import DONE, ENTER, KILLED, LEAVE, START, Line
+from holdfast.core.attempt import History
 from holdfast.core.lifecycle import is_terminal
-from holdfast.core.task import AttemptEnd, Cause, History, State, Task
+from holdfast.core.task import AttemptEnd, Cause, State, Task
 
 _UNSTARTED_ENDS = frozenset({AttemptEnd.WORKER_LOST, AttemptEnd.RELEASED, AttemptEnd.CANCELLED})
 """Ends of attempts whose body may never have begun: its worker died or stopped first."""

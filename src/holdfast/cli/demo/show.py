@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from holdfast.cli import words
 from holdfast.cli.demo.mix import KINDS
 from holdfast.cli.screen import STYLES, Screen
-from holdfast.core.task import WorkerInfo, WorkerStatus
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
 
 if TYPE_CHECKING:
     from rich.console import Group

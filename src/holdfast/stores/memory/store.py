@@ -16,33 +16,21 @@ from itertools import islice
 from types import TracebackType
 from typing import Self
 
-from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead
-from holdfast.core.task import (
-    Added,
+from holdfast.core.attempt import (
     Attempt,
     Claim,
     Claimed,
-    Depth,
     Event,
     History,
-    NewTask,
-    Page,
-    Priority,
-    QueueStats,
-    Reason,
     Refusal,
     Report,
     Settlement,
-    Standing,
-    State,
-    Stats,
-    Task,
-    TaskFilter,
-    TaskId,
-    WorkerId,
-    WorkerInfo,
-    WorkerStatus,
 )
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead
+from holdfast.core.query import Page, TaskFilter
+from holdfast.core.stats import Depth, QueueStats, Standing, Stats
+from holdfast.core.task import Added, NewTask, Priority, Reason, State, Task, TaskId, WorkerId
 from holdfast.errors import WorkerGone
 from holdfast.ports.clock import Clock
 from holdfast.stores.clock import SystemClock

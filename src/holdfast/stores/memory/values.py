@@ -5,18 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+from holdfast.core.attempt import Report, Settlement
 from holdfast.core.lifecycle import TERMINAL
-from holdfast.core.task import (
-    Cause,
-    Cost,
-    NewTask,
-    Report,
-    Settlement,
-    State,
-    Task,
-    TaskFilter,
-    WorkerId,
-)
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import Cause, Cost, NewTask, State, Task, WorkerId
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)

@@ -15,7 +15,9 @@ from typing import Final, NamedTuple
 
 import orjson
 
-from holdfast.core.task import Cause, Claim, Claimed, Json, WorkerId, WorkerStatus
+from holdfast.core.attempt import Claim, Claimed
+from holdfast.core.fleet import WorkerStatus
+from holdfast.core.task import Cause, Json, WorkerId
 from holdfast.errors import WorkerGone
 from holdfast.stores.sqlite.eligible import cancel_expired, promote_due
 from holdfast.stores.sqlite.queries import CLAIMS, STATS, as_json, run_many

@@ -8,7 +8,8 @@ from dataclasses import fields, replace
 from typing import Final, NamedTuple
 
 from holdfast.core.lifecycle import UNFINISHED
-from holdfast.core.task import State, TaskFilter
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import State
 from holdfast.stores.sqlite.queries import FILTERS, Value, as_json
 from holdfast.stores.sqlite.values import in_us, safe_text
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.core.task import WorkerId, WorkerInfo, WorkerStatus
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.task import WorkerId
 from holdfast.stores.sqlite.queries import QUEUES, WORKERS, as_json
 from holdfast.stores.sqlite.writer import Unit
 

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from holdfast.core.lifecycle import TERMINAL
-from holdfast.core.task import Depth, Priority, QueueStats, State, Stats
+from holdfast.core.stats import Depth, QueueStats, Stats
+from holdfast.core.task import Priority, State
 from holdfast.stores.sqlite.lanes import Lane, Lanes
 from holdfast.stores.sqlite.queries import QUEUES, STATS, as_json
 

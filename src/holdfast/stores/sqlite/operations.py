@@ -14,7 +14,8 @@ from itertools import islice
 from typing import Final
 
 from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, UNFINISHED
-from holdfast.core.task import Reason, State, Task, TaskFilter, TaskId
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import Reason, State, Task, TaskId
 from holdfast.stores.sqlite.eligible import Idle, end
 from holdfast.stores.sqlite.filters import narrowed, query
 from holdfast.stores.sqlite.locks import rearrange

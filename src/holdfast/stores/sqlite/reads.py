@@ -6,22 +6,11 @@ import sqlite3
 from collections.abc import Sequence
 from typing import Final
 
-from holdfast.core.task import (
-    Attempt,
-    AttemptEnd,
-    Cause,
-    Claim,
-    Event,
-    History,
-    Page,
-    Standing,
-    State,
-    Task,
-    TaskFilter,
-    TaskId,
-    WorkerId,
-    WorkerInfo,
-)
+from holdfast.core.attempt import Attempt, Claim, Event, History
+from holdfast.core.fleet import WorkerInfo
+from holdfast.core.query import Page, TaskFilter
+from holdfast.core.stats import Standing
+from holdfast.core.task import AttemptEnd, Cause, State, Task, TaskId, WorkerId
 from holdfast.stores.sqlite.filters import query
 from holdfast.stores.sqlite.lanes import Lanes
 from holdfast.stores.sqlite.queries import (

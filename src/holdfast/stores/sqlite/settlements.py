@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from holdfast.core.attempt import Refusal, Report, Settlement
 from holdfast.core.lifecycle import TERMINAL, cancelled_instead
-from holdfast.core.task import AttemptEnd, Refusal, Report, Settlement, State, TaskId, WorkerId
+from holdfast.core.task import AttemptEnd, State, TaskId, WorkerId
 from holdfast.stores.sqlite.locks import rearrange
 from holdfast.stores.sqlite.queries import HISTORY, SETTLEMENTS, Row, as_json, run_many
 from holdfast.stores.sqlite.tally import BLOCKED, DONE, READY, RUNNING, WAITING

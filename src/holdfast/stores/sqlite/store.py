@@ -15,26 +15,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
+from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.lifecycle import Released, settle
-from holdfast.core.task import (
-    Added,
-    Claim,
-    Claimed,
-    History,
-    NewTask,
-    Page,
-    Refusal,
-    Report,
-    Settlement,
-    Standing,
-    Stats,
-    Task,
-    TaskFilter,
-    TaskId,
-    WorkerId,
-    WorkerInfo,
-    WorkerStatus,
-)
+from holdfast.core.query import Page, TaskFilter
+from holdfast.core.stats import Standing, Stats
+from holdfast.core.task import Added, NewTask, Task, TaskId, WorkerId
 from holdfast.errors import StoreError
 from holdfast.ports.clock import Clock
 from holdfast.stores.clock import SystemClock

@@ -10,9 +10,10 @@ from typing import Final
 
 import orjson
 
+from holdfast.core.attempt import Claim
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.task import (
     Cause,
-    Claim,
     Cost,
     Progress,
     Reason,
@@ -21,8 +22,6 @@ from holdfast.core.task import (
     TaskError,
     TaskId,
     WorkerId,
-    WorkerInfo,
-    WorkerStatus,
 )
 from holdfast.stores.sqlite.lanes import Lane
 

@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import TypeVar
 
+from holdfast.core.attempt import Claim, Report, Settlement
+from holdfast.core.fleet import WorkerInfo
 from holdfast.core.ids import uuid7
 from holdfast.core.lifecycle import (
     Failed,
@@ -24,20 +26,8 @@ from holdfast.core.lifecycle import (
     settle,
 )
 from holdfast.core.priority import Aging
-from holdfast.core.task import (
-    Claim,
-    NewTask,
-    Priority,
-    Progress,
-    Report,
-    Settlement,
-    State,
-    TaskError,
-    TaskFilter,
-    TaskId,
-    WorkerId,
-    WorkerInfo,
-)
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import NewTask, Priority, Progress, State, TaskError, TaskId, WorkerId
 from holdfast.errors import IdempotencyConflict, StoreUnavailable, WorkerGone
 from holdfast.ports.dispatcher import Listener
 from holdfast.ports.store import Store

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
-from holdfast.core.task import Task, TaskFilter, TaskId
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import Task, TaskId
 from holdfast.ports.clock import Clock
 from holdfast.ports.store import Store
 from holdfast.stores.memory import MemoryStore

@@ -6,15 +6,7 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 
-from holdfast.core.task import (
-    AttemptEnd,
-    Cause,
-    NewTask,
-    Reason,
-    State,
-    Task,
-    WorkerId,
-)
+from holdfast.core.task import AttemptEnd, Cause, NewTask, Reason, State, Task, WorkerId
 from holdfast.testing.checker import Picture
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

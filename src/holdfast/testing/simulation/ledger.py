@@ -10,26 +10,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from holdfast.core.attempt import Claim, Claimed, Refusal, Report, Settlement
+from holdfast.core.fleet import WorkerInfo
 from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead
+from holdfast.core.query import TaskFilter
+from holdfast.core.stats import Stats
 from holdfast.core.task import (
     Added,
     AttemptEnd,
     Cause,
-    Claim,
-    Claimed,
     NewTask,
     Reason,
-    Refusal,
-    Report,
-    Settlement,
     State,
-    Stats,
     SubmitOutcome,
     Task,
-    TaskFilter,
     TaskId,
     WorkerId,
-    WorkerInfo,
 )
 from holdfast.testing.checker import Broken, Picture
 from holdfast.testing.simulation.book import Book, us

@@ -11,25 +11,11 @@ from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from holdfast.core.task import (
-    Added,
-    Claim,
-    Claimed,
-    History,
-    NewTask,
-    Page,
-    Refusal,
-    Report,
-    Settlement,
-    Standing,
-    Stats,
-    Task,
-    TaskFilter,
-    TaskId,
-    WorkerId,
-    WorkerInfo,
-    WorkerStatus,
-)
+from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.query import Page, TaskFilter
+from holdfast.core.stats import Standing, Stats
+from holdfast.core.task import Added, NewTask, Task, TaskId, WorkerId
 from holdfast.errors import IdempotencyConflict, StoreUnavailable, WorkerGone
 from holdfast.ports.store import Store
 from holdfast.testing.simulation.ledger import Ledger

@@ -12,20 +12,9 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.task import (
-    Added,
-    Attempt,
-    Claim,
-    Event,
-    History,
-    NewTask,
-    Settlement,
-    State,
-    Task,
-    TaskFilter,
-    TaskId,
-    WorkerId,
-)
+from holdfast.core.attempt import Attempt, Claim, Event, History, Settlement
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import Added, NewTask, State, Task, TaskId, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import WINDOW, new_task, worker_id, worker_info

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.task import Reason, State, TaskFilter, WorkerId
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import Reason, State, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import failure, new_tasks, stop, success

@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from holdfast.core.task import Cause, Claim, Priority, State, TaskId, WorkerId
+from holdfast.core.attempt import Claim
+from holdfast.core.task import Cause, Priority, State, TaskId, WorkerId
 from holdfast.errors import WorkerGone
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock

@@ -6,7 +6,8 @@ import os
 
 import pytest
 
-from holdfast.core.task import State, TaskFilter, TaskId, WorkerId
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import State, TaskId, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.factories import HEAD_STARTS, failure, new_task, success, task_error
 from holdfast.testing.suites.base import (

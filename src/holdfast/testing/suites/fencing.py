@@ -4,15 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.task import (
-    Claim,
-    Reason,
-    Refusal,
-    Settlement,
-    State,
-    TaskId,
-    WorkerId,
-)
+from holdfast.core.attempt import Claim, Refusal, Settlement
+from holdfast.core.task import Reason, State, TaskId, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import (

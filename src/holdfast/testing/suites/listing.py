@@ -7,7 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.core.task import Priority, State, TaskFilter, TaskId, WorkerId
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import Priority, State, TaskId, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import failure, new_task, new_tasks, stop, success, task_id

@@ -6,15 +6,8 @@ import asyncio
 import time
 
 from holdfast.core.lifecycle import UNFINISHED
-from holdfast.core.task import (
-    Added,
-    Priority,
-    State,
-    SubmitOutcome,
-    TaskFilter,
-    TaskId,
-    WorkerId,
-)
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import Added, Priority, State, SubmitOutcome, TaskId, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import (

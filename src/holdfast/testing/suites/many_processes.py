@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from holdfast.core.lifecycle import UNFINISHED
-from holdfast.core.task import Json, State, TaskFilter, TaskId
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import Json, State, TaskId
 from holdfast.ports.store import Store
 from holdfast.testing.crew import GO, Crew, Member
 from holdfast.testing.factories import failure, new_task, new_tasks, worker_id

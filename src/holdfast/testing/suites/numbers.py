@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from holdfast.core.lifecycle import TERMINAL
-from holdfast.core.task import Priority, QueueStats, State, WorkerId
+from holdfast.core.stats import QueueStats
+from holdfast.core.task import Priority, State, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import (

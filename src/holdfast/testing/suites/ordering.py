@@ -7,8 +7,9 @@ from datetime import timedelta
 
 import pytest
 
+from holdfast.core.attempt import Claim
 from holdfast.core.priority import Aging
-from holdfast.core.task import Claim, NewTask, Priority, WorkerId
+from holdfast.core.task import NewTask, Priority, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import (

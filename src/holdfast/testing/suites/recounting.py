@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.core.task import Attempt, AttemptEnd, Cause, Report, State, WorkerId
+from holdfast.core.attempt import Attempt, Report
+from holdfast.core.task import AttemptEnd, Cause, State, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import (

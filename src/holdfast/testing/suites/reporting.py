@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.task import Claim, Cost, Progress, Refusal, Report, WorkerId
+from holdfast.core.attempt import Claim, Refusal, Report
+from holdfast.core.task import Cost, Progress, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import failure, loss, new_tasks, release, success, task_id

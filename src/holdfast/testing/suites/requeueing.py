@@ -6,17 +6,9 @@ from datetime import timedelta
 
 import pytest
 
-from holdfast.core.task import (
-    Cause,
-    Cost,
-    Priority,
-    Progress,
-    Report,
-    State,
-    Task,
-    TaskFilter,
-    WorkerId,
-)
+from holdfast.core.attempt import Report
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import Cause, Cost, Priority, Progress, State, Task, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import (

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from holdfast.core.task import (
-    AttemptEnd,
-    Cause,
-    Reason,
-    State,
-    WorkerId,
-    WorkerInfo,
-    WorkerStatus,
-)
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.task import AttemptEnd, Cause, Reason, State, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import loss, new_tasks, success, worker_info

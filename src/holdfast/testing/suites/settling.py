@@ -5,13 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from holdfast.core.task import (
-    AttemptEnd,
-    Cause,
-    Reason,
-    State,
-    WorkerId,
-)
+from holdfast.core.task import AttemptEnd, Cause, Reason, State, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from holdfast.core.task import Priority, Standing, State, TaskId, WorkerId, WorkerStatus
+from holdfast.core.fleet import WorkerStatus
+from holdfast.core.stats import Standing
+from holdfast.core.task import Priority, State, TaskId, WorkerId
 from holdfast.core.why import explain
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock

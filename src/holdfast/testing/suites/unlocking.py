@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.task import (
-    Priority,
-    State,
-    WorkerId,
-)
+from holdfast.core.task import Priority, State, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import (

@@ -13,8 +13,10 @@ from collections.abc import Callable, Sequence
 
 import structlog
 
+from holdfast.core.attempt import Claim
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.lifecycle import WorkerLost, settle
-from holdfast.core.task import Claim, TaskError, WorkerId, WorkerInfo, WorkerStatus
+from holdfast.core.task import TaskError, WorkerId
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings

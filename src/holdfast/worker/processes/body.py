@@ -9,8 +9,9 @@ from contextvars import copy_context
 from dataclasses import asdict
 from typing import Any
 
+from holdfast.core.attempt import Claim
 from holdfast.core.lifecycle import Failed, Outcome
-from holdfast.core.task import Claim, Cost, Progress
+from holdfast.core.task import Cost, Progress
 from holdfast.definitions.context import Context, enter_context
 from holdfast.definitions.definition import Definition
 from holdfast.worker.processes.channel import Channel

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 from typing import NamedTuple, assert_never
 
+from holdfast.core.attempt import Claim
 from holdfast.core.lifecycle import (
     Failed,
     Outcome,
@@ -21,7 +22,7 @@ from holdfast.core.lifecycle import (
     TimedOut,
     WorkerLost,
 )
-from holdfast.core.task import Cause, Claim, Json, Priority, TaskError
+from holdfast.core.task import Cause, Json, Priority, TaskError
 
 HELLO, READY, REFUSED = "hello", "ready", "refused"
 RUN, OUTCOME = "run", "outcome"

@@ -1,0 +1,44 @@
+"""The workers, as the store knows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from holdfast.core.task import WorkerId
+
+
+class WorkerStatus(StrEnum):
+    """What a worker says of itself, or what the rescuer found."""
+
+    ACTIVE = "active"
+    DRAINING = "draining"
+    STOPPED = "stopped"
+    DEAD = "dead"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerInfo:
+    """A registered worker. `beats` counts its heartbeats: it is judged by whether it grows, never
+    by a clock.
+
+    `queues` is None for a worker that serves every queue.
+    """
+
+    id: WorkerId
+    host: str
+    pid: int
+    version: str
+    queues: tuple[str, ...] | None
+    capabilities: frozenset[str]
+    capacity: int
+    load: int = 0
+    status: WorkerStatus = WorkerStatus.ACTIVE
+    beats: int = 0
+    started_at: datetime | None = None
+    beat_at: datetime | None = None
+
+    def serves(self, queue: str, requires: frozenset[str]) -> bool:
+        """Whether this worker would take such a task."""
+        return (self.queues is None or queue in self.queues) and requires <= self.capabilities

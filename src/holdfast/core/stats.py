@@ -1,0 +1,66 @@
+"""The store in numbers, and where one task stands in it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from holdfast.core.fleet import WorkerInfo
+from holdfast.core.task import Priority, State, Task, TaskId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Depth:
+    """How much of one priority waits in a queue, and how long the oldest ready task has waited."""
+
+    priority: Priority
+    ready: int
+    oldest_seconds: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QueueStats:
+    """One queue in numbers. `ready` may start now; `waiting` has a future `run_at`; `blocked` waits
+    for a lock.
+    """
+
+    queue: str
+    paused: bool
+    ready: int
+    waiting: int
+    blocked: int
+    running: int
+    depths: tuple[Depth, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stats:
+    """The store in numbers, cheap to get however deep the backlog is.
+
+    `states` counts the tasks kept now, every state a key; `last_minute` how many of those kept
+    ended in each terminal state (every one a key) within the last 60 s; `refused` the stale writes
+    refused since the store was created.
+    """
+
+    queues: tuple[QueueStats, ...]
+    states: Mapping[State, int]
+    last_minute: Mapping[State, int]
+    refused: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """The facts behind "why is my task not running?", read at one instant of the store's clock.
+
+    `ahead` counts the ready tasks of its queue with a smaller (rank, id), up to `ahead_cap`; None
+    when the task is not ready. `lock_holder` is the task that keeps it blocked.
+    """
+
+    now: datetime
+    task: Task
+    queue_paused: bool
+    ahead: int | None
+    ahead_cap: int
+    lock_holder: TaskId | None
+    workers: tuple[WorkerInfo, ...]
