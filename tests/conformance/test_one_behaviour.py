@@ -97,14 +97,14 @@ def test_a_long_life_looks_the_same_on_both_stores(seed: int) -> None:
         life.run_some: 4,
         life.hold_some: 3,
         life.settle_held: 3,
-        life.report: 1,
+        life.report: 2,
         life.let_time_pass: 3,
-        life.operate: 3,
+        life.operate: 4,
         life.change_workers: 1,
         life.look: 1,
     }
 
-    for act in draw.choices(list(acts), list(acts.values()), k=150):
+    for act in draw.choices(list(acts), list(acts.values()), k=200):
         act(draw)
         life.pair.compare()
 

@@ -41,7 +41,7 @@ def test_every_promise_holds_in_every_history(chunk: int) -> None:
 
 
 def test_the_history_of_the_seed_in_the_environment_holds() -> None:
-    seed = int(os.environ.get("HOLDFAST_SIM_SEED", "4711"))
+    seed = int(os.environ.get("SIM_SEED", "4711"))
 
     verdict = run_history(seed)
 

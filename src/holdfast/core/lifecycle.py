@@ -122,9 +122,13 @@ def is_terminal(state: State) -> bool:
 
 def settle(claim: Claim, outcome: Outcome, *, backoff: Backoff, crash_limit: int) -> Settlement:
     """Decide what the task becomes now that this attempt has ended."""
+    if isinstance(outcome, Succeeded):
+        # Nearly all of them, fifty thousand a second: no match, no further call.
+        return Settlement(
+            claim.task_id, claim.attempt, claim.worker_id, State.COMPLETED, AttemptEnd.COMPLETED,
+            claim.charged, claim.crash_count, outcome.result,
+        )  # fmt: skip
     match outcome:
-        case Succeeded(result):
-            return _end(claim, State.COMPLETED, AttemptEnd.COMPLETED, result=result)
         case Failed(error) if not error.retriable:
             return _end(
                 claim,
@@ -177,14 +181,13 @@ def _end(
     state: State,
     ended: AttemptEnd,
     *,
-    result: bytes | None = None,
     error: TaskError | None = None,
     charge: int = 0,
     reason: Reason | None = None,
 ) -> Settlement:
     return Settlement(
         claim.task_id, claim.attempt, claim.worker_id, state, ended, claim.charged + charge,
-        claim.crash_count, result, error, 0.0, None, reason,
+        claim.crash_count, None, error, 0.0, None, reason,
     )  # fmt: skip
 
 

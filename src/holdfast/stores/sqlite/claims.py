@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from operator import itemgetter
 from typing import Final, NamedTuple
 
@@ -20,6 +20,7 @@ from holdfast.core.fleet import WorkerStatus
 from holdfast.core.task import Cause, Json, WorkerId
 from holdfast.errors import WorkerGone
 from holdfast.stores.sqlite.eligible import cancel_expired, promote_due
+from holdfast.stores.sqlite.lanes import Lane
 from holdfast.stores.sqlite.queries import CLAIMS, STATS, as_json, run_many
 from holdfast.stores.sqlite.tally import READY, RUNNING
 from holdfast.stores.sqlite.writer import AGAIN, Again, Unit
@@ -54,25 +55,25 @@ class Claiming:
         self._paused: frozenset[str] = frozenset()
         self._fruitful: set[WorkerId] = set()
 
-    def peek(self, unit: Unit, ask: Ask) -> Claimed | None:
+    def peek(self, unit: Unit, ask: Ask) -> Taken | None:
         """Answer if there is nothing to do. Who got work last time does not ask twice."""
         if ask.worker_id in self._fruitful:
             return None
         view = self._look(unit, ask, unit.now)
         if view.is_expired or view.is_due or (view.ready_lanes and ask.limit > 0):
             return None
-        return Claimed([], view.next_due)
+        return Taken(ask.worker_id, None, {}, {}, view.next_due)
 
-    def claim(self, unit: Unit, ask: Ask) -> Claimed | Again:
+    def claim(self, unit: Unit, ask: Ask) -> Taken | Again:
         now = unit.now
         view = self._look(unit, ask, now)
         if view.is_expired or view.is_due:
             if not (cancel_expired(unit, now) and promote_due(unit, now)):
                 return AGAIN
             view = self._look(unit, ask, now)
-        claims = take(unit, ask, view.ready_lanes, now)
-        (self._fruitful.add if claims else self._fruitful.discard)(ask.worker_id)
-        return Claimed(claims, view.next_due)
+        taken = take(unit, ask, view, now)
+        (self._fruitful.add if taken.line else self._fruitful.discard)(ask.worker_id)
+        return taken
 
     def _look(self, unit: Unit, ask: Ask, now: int) -> View:
         """Look with the lanes and pauses remembered; once more if they turn out to be old."""
@@ -104,65 +105,92 @@ class Claiming:
         )
 
 
-def take(unit: Unit, ask: Ask, lanes: Sequence[int], now: int) -> list[Claim]:
+class Line(NamedTuple):
+    """The first in line, as the database tells them: their rows as JSON, their payloads strung
+    together, and what they have in common."""
+
+    meta: str
+    payloads: bytes
+    seqs: str
+    number: int
+    locked: int
+    expiring: int
+
+    def rows(self) -> list[list[Json]]:
+        """A row for each, in order, its payload at the end."""
+        rows: list[list[Json]] = orjson.loads(self.meta)
+        start = 0
+        for row in rows:
+            end = start + row[_SIZE]
+            row.append(self.payloads[start:end])
+            start = end
+        # They come in order as it is, but SQL does not promise that of a sum.
+        rows.sort(key=_BY_RANK_AND_ID)
+        return rows
+
+
+class Taken(NamedTuple):
+    """Tasks that were started. `claimed` makes claims of them, on the thread of whoever asked:
+    the writer has the file's lock, and should do nothing that can be done without it.
+    """
+
+    worker_id: WorkerId
+    line: Line | None
+    fences: Mapping[int, int]
+    lanes: Mapping[int, Lane]
+    next_due: float | None
+
+    def claimed(self) -> Claimed:
+        return Claimed([] if self.line is None else _claims(self, self.line), self.next_due)
+
+
+_SEQ, _LANE, _SIZE, _LOCK = 0, 3, 4, 12
+
+
+def take(unit: Unit, ask: Ask, view: View, now: int) -> Taken:
     """Start the first in line."""
+    lanes = view.ready_lanes
     if not lanes or ask.limit <= 0:
-        return []
+        return Taken(ask.worker_id, None, {}, {}, view.next_due)
     line = _first_in_line(unit, lanes, ask.limit)
     started = {"worker": ask.worker_id, "now": now, "seqs": line.seqs}
     unit.db.execute(CLAIMS["start"], started)
     if line.expiring:
         unit.db.execute(CLAIMS["no_longer_expiring"], (line.seqs,))
     fences = _give_fences(unit, line) if line.locked else {}
-    for lane, number in Counter(row[_LANE] for row in line.rows).items():
+    for lane, number in _by_lane(lanes, line).items():
         unit.tally.move(lane, READY, RUNNING, number)
-    return _claims(unit, ask.worker_id, line.rows, fences)
-
-
-class Line(NamedTuple):
-    """The first in line: a row for each, its payload at the end, and what they have together."""
-
-    rows: list[list[Json]]
-    seqs: str
-    locked: int
-    expiring: int
-
-
-_SEQ, _LANE, _SIZE, _LOCK = 0, 3, 4, 12
+    return Taken(ask.worker_id, line, fences, unit.lanes.by_id, view.next_due)
 
 
 def _first_in_line(unit: Unit, lanes: Sequence[int], limit: int) -> Line:
     sql = CLAIMS["first_in_lane"] if len(lanes) == 1 else CLAIMS["first_in_line"]
     asked = {"lanes": as_json(lanes), "limit": limit}
     try:
-        meta, payloads, seqs, locked, expiring = unit.db.execute(sql, asked).fetchone()
+        return Line(*unit.db.execute(sql, asked).fetchone())
     except sqlite3.DataError:  # more than a gigabyte of payloads in one go
         return _first_in_line(unit, lanes, max(1, limit // 4))
-    rows: list[list[Json]] = orjson.loads(meta)
-    start = 0
-    for row in rows:
-        end = start + row[_SIZE]
-        row.append(payloads[start:end])
-        start = end
-    # They come in order as it is, but SQL does not promise that of a sum.
-    rows.sort(key=_BY_RANK_AND_ID)
-    return Line(rows, seqs, locked, expiring)
+
+
+def _by_lane(lanes: Sequence[int], line: Line) -> Mapping[int, int]:
+    """How many come from which lane."""
+    if len(lanes) == 1:
+        return {lanes[0]: line.number}
+    return Counter(row[_LANE] for row in orjson.loads(line.meta))
 
 
 def _give_fences(unit: Unit, line: Line) -> dict[int, int]:
     """Number the holders of locks: every number is larger than all given before."""
-    locked = [row[_SEQ] for row in line.rows if row[_LOCK] is not None]
+    locked = [row[_SEQ] for row in line.rows() if row[_LOCK] is not None]
     (last,) = unit.db.execute(STATS["next_fences"], (len(locked),)).fetchone()
     fences = dict(zip(locked, range(last - len(locked) + 1, last + 1), strict=True))
     run_many(unit.db, CLAIMS["give_fences"], list(fences.items()))
     return fences
 
 
-def _claims(
-    unit: Unit, worker_id: WorkerId, rows: list[list[Json]], fences: dict[int, int]
-) -> list[Claim]:
+def _claims(taken: Taken, line: Line) -> list[Claim]:
     """Claims by the thousand: built as plain tuples, which takes half the time."""
-    lane_of = unit.lanes.by_id
+    worker_id, lane_of, fences = taken.worker_id, taken.lanes, taken.fences
     return [
         tuple.__new__(Claim, (
             task_id, attempt + 1, worker_id, name, lane_of[lane].queue, lane_of[lane].priority,
@@ -173,5 +201,5 @@ def _claims(
         for (
             seq, _, task_id, lane, _, attempt, name, charged, max_retries, crash_count, timeout,
             retry, lock, cause, trace, owner, payload,
-        ) in rows
+        ) in line.rows()
     ]  # fmt: skip

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from holdfast.core.attempt import Refusal, Report, Settlement
 from holdfast.core.lifecycle import TERMINAL, cancelled_instead
@@ -31,13 +31,43 @@ Alike = tuple[int, int, bytes | None, int, WorkerId]
 """Charged, crash count, result, attempt, worker: what makes two successes the same to write."""
 
 
-def save(unit: Unit, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
+class Batch(NamedTuple):
+    """Settlements made ready to write, on the thread of whoever saves: see `claims.Taken`.
+
+    Plain successes that have all in common but the id (`alike`), other plain ones (`plain`), and
+    the rest. With one task twice in a batch nothing is plain: the order decides.
+    """
+
+    settlements: Sequence[Settlement]
+    alike: Sequence[tuple[Alike, str]]
+    plain: Sequence[Row]
+    special: Sequence[Settlement]
+    has_doubles: bool
+
+    @classmethod
+    def of(cls, settlements: Sequence[Settlement]) -> Batch:
+        if len({s.task_id for s in settlements}) < len(settlements):
+            return cls(settlements, (), (), (), has_doubles=True)
+        successes, special = _parted(settlements)
+        alike: list[tuple[Alike, str]] = []
+        plain: list[Row] = []
+        for common, ids in successes.items():
+            if len(ids) < _MANY:
+                plain += [(task_id, *common) for task_id in ids]
+            else:
+                alike.append((common, as_json(ids)))
+        return cls(settlements, alike, plain, special, has_doubles=False)
+
+    @property
+    def successes(self) -> int:
+        return len(self.settlements) - len(self.special)
+
+
+def save(unit: Unit, batch: Batch) -> Sequence[Refusal]:
     now = unit.now
-    if len({s.task_id for s in settlements}) < len(settlements):
-        return [refusal for s in settlements for refusal in _save_carefully(unit, [s], now)]
-    plain, special = _parted(settlements)
-    if not _complete(unit, plain, now):
-        special = list(settlements)
+    if batch.has_doubles:
+        return [r for s in batch.settlements for r in _save_carefully(unit, [s], now)]
+    special = batch.special if _complete(unit, batch, now) else batch.settlements
     return _save_carefully(unit, special, now) if special else []
 
 
@@ -58,22 +88,16 @@ def _parted(
     return plain, special
 
 
-def _complete(unit: Unit, plain: Mapping[Alike, Sequence[TaskId]], now: int) -> bool:
+def _complete(unit: Unit, batch: Batch, now: int) -> bool:
     """Write successes; False if not all of them were written by this."""
-    number = written = 0
-    rows: list[Row] = []
-    for alike, ids in plain.items():
-        number += len(ids)
-        if len(ids) < _MANY:
-            rows += [(task_id, *alike) for task_id in ids]
-        else:
-            *ended, attempt, worker_id = alike
-            values = (now, *ended, as_json(ids), attempt, worker_id)
-            written += unit.db.execute(SETTLEMENTS["complete_alike"], values).rowcount
-    written += run_many(unit.db, SETTLEMENTS["complete"], rows, head=(now,))
+    written = 0
+    for (*ended, attempt, worker_id), ids in batch.alike:
+        values = (now, *ended, ids, attempt, worker_id)
+        written += unit.db.execute(SETTLEMENTS["complete_alike"], values).rowcount
+    written += run_many(unit.db, SETTLEMENTS["complete"], batch.plain, head=(now,))
     if written:
         unit.tally.ended(_COMPLETED.value, now, written)
-    return written == number
+    return written == batch.successes
 
 
 @dataclass(slots=True)

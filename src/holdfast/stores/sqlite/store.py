@@ -25,13 +25,13 @@ from holdfast.errors import StoreError
 from holdfast.ports.clock import Clock
 from holdfast.stores.clock import SystemClock
 from holdfast.stores.sqlite import add, checks, fleet, numbers, operations, reads, schema
-from holdfast.stores.sqlite.claims import Ask, Claiming
+from holdfast.stores.sqlite.claims import Ask, Claiming, Taken
 from holdfast.stores.sqlite.connection import connect
 from holdfast.stores.sqlite.faults import explained
 from holdfast.stores.sqlite.haste import HASTE
 from holdfast.stores.sqlite.lanes import Lanes
 from holdfast.stores.sqlite.readers import Readers
-from holdfast.stores.sqlite.settlements import report, save
+from holdfast.stores.sqlite.settlements import Batch, report, save
 from holdfast.stores.sqlite.writer import Again, Unit, Writer
 
 T = TypeVar("T")
@@ -85,14 +85,16 @@ class SQLiteStore:
         limit: int,
     ) -> Claimed:
         ask = Ask(worker_id, None if queues is None else frozenset(queues), capabilities, limit)
-        return await self._write(
+        taken = await self._write(
             lambda unit: self._claiming.claim(unit, ask),
             peek=lambda unit: self._claiming.peek(unit, ask),
             undo=self._hand_back,
         )
+        return taken.claimed()
 
     async def save(self, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
-        return await self._write(lambda unit: save(unit, settlements))
+        batch = Batch.of(settlements)
+        return await self._write(lambda unit: save(unit, batch))
 
     async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
         return await self._write(lambda unit: report(unit, reports))
@@ -262,11 +264,13 @@ class SQLiteStore:
             finally:
                 db.close()
 
-    def _hand_back(self, claimed: Claimed) -> None:
+    def _hand_back(self, taken: Taken) -> None:
         """Nobody waits for these claims any more: let others have the tasks."""
-        if claimed.claims and self._writer is not None:
-            settlements = [
-                settle(claim, Released(), backoff=lambda _: 0.0, crash_limit=1)
-                for claim in claimed.claims
-            ]
-            self._writer.tell(lambda unit: save(unit, settlements))
+        if taken.line is not None and self._writer is not None:
+            batch = Batch.of(
+                [
+                    settle(claim, Released(), backoff=lambda _: 0.0, crash_limit=1)
+                    for claim in taken.claimed().claims
+                ]
+            )
+            self._writer.tell(lambda unit: save(unit, batch))

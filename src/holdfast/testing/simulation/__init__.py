@@ -6,7 +6,7 @@ sometimes away. After a disturbed while everything heals, and every promise of `
 of the lifecycle must have held at each step. A history is a pure function of its seed: a red one
 can be run again, alone.
 
-    HOLDFAST_SIM_SEED=4711 python -m holdfast.testing.simulation
+    SIM_SEED=4711 python -m holdfast.testing.simulation
 
 To simulate a store of your own, give its factory: `run_history(seed, Setup(store=...))`. A store
 that really waits (for a disk, a server) needs a `Drive` that runs its coroutines on an event loop.

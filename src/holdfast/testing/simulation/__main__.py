@@ -1,6 +1,6 @@
 """`python -m holdfast.testing.simulation [histories] [first seed]`.
 
-With HOLDFAST_SIM_SEED=… in the environment: that one history.
+With SIM_SEED=… in the environment: that one history.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from holdfast.testing.simulation.history import run_history
 def main(arguments: list[str]) -> int:
     """Run histories one after the other; stop at the first that breaks a promise."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
-    seed = os.environ.get("HOLDFAST_SIM_SEED")
+    seed = os.environ.get("SIM_SEED")
     first = int(seed) if seed else int(arguments[1]) if len(arguments) > 1 else 0
     number = 1 if seed else int(arguments[0]) if arguments else 1000
     seen: Counter[str] = Counter()

@@ -52,7 +52,7 @@ class Verdict(NamedTuple):
 
     def __str__(self) -> str:
         lines = "\n  ".join(str(broken) for broken in self.broken[:5]) or "every promise held"
-        again = f"HOLDFAST_SIM_SEED={self.seed} python -m holdfast.testing.simulation"
+        again = f"SIM_SEED={self.seed} python -m holdfast.testing.simulation"
         return f"seed {self.seed}:\n  {lines}\n  again: {again}"
 
 

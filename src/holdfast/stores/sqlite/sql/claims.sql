@@ -57,7 +57,7 @@ SELECT
         timeout, retry, lock_key, cause, trace, owner
     )),
     CAST(group_concat(payload, '') AS BLOB),
-    json_group_array(seq), count(lock_key), count(expiry)
+    json_group_array(seq), count(*), count(lock_key), count(expiry)
 FROM (SELECT task.* FROM line CROSS JOIN task ON task.seq = line.seq);
 
 -- name: first_in_lane
@@ -70,7 +70,7 @@ SELECT
         timeout, retry, lock_key, cause, trace, owner
     )),
     CAST(group_concat(payload, '') AS BLOB),
-    json_group_array(seq), count(lock_key), count(expiry)
+    json_group_array(seq), count(*), count(lock_key), count(expiry)
 FROM (SELECT * FROM task WHERE place = 1 AND lane = :lanes ->> 0 ORDER BY rank, id LIMIT :limit);
 
 -- name: start
