@@ -1,0 +1,233 @@
+"""What can happen to a store, drawn at random, on both stores of a pair."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import TypeVar
+
+from tests.conformance.pair import MANY, Pair, Refused
+
+from holdfast.core.attempt import Claim, Report
+from holdfast.core.fleet import WorkerStatus
+from holdfast.core.lifecycle import (
+    Failed,
+    Outcome,
+    Released,
+    Stopped,
+    Succeeded,
+    TimedOut,
+    WorkerLost,
+)
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import Cost, NewTask, Priority, Progress, State, TaskId, WorkerId
+from holdfast.ports.store import Store
+from holdfast.testing.factories import HEAD_STARTS, new_task, settled, task_error, worker_info
+
+T = TypeVar("T")
+WINDOW = 120.0
+SECONDS = (0.0, 0.000_001, 0.5, 1.0, 5.0, 30.0)
+QUEUES = ("default", "mail")
+CAPABILITIES = ("gpu", "fast")
+LOCKS = ("k", "l", "m")
+
+
+class Life:
+    """Acts on both stores. `draw` decides; the same seed lives the same life."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.pair = pair
+        self.known: list[NewTask] = []
+        self.held: list[Claim] = []
+        self.workers: list[WorkerId] = []
+        self.steady = self._enlist()
+        self.workers.append(self._enlist())
+
+    def submit(self, draw: random.Random) -> None:
+        batch = [self._task(draw) for _ in range(draw.randint(1, 6))]
+        if self.known and draw.random() < 0.2:
+            batch.append(draw.choice(self.known))
+        self.pair.both(lambda store: store.add(batch, idempotency_window=WINDOW))
+        self.known += batch
+
+    def run_some(self, draw: random.Random) -> None:
+        """Claim and settle at once, as most of life is."""
+        found = self._claim(self.steady, None, frozenset(CAPABILITIES), draw.randint(1, 5))
+        batch = [settled(each, _outcome(draw), crash_limit=2) for each in found]
+        self.pair.both(lambda store: store.save(batch))
+
+    def hold_some(self, draw: random.Random) -> None:
+        """Claim as a worker of few queues and capabilities, and keep what comes."""
+        queues = draw.choice((None, None, [], ["mail"], ["mail", "default"]))
+        worker = draw.choice([self.steady, *self.workers])
+        capabilities = frozenset(draw.sample(CAPABILITIES, draw.randint(0, 2)))
+        self.held += self._claim(worker, queues, capabilities, draw.randint(0, 4))
+
+    def settle_held(self, draw: random.Random) -> None:
+        """Settle what was claimed at some time: also what was settled or rescued since."""
+        chosen = draw.sample(self.held, min(len(self.held), draw.randint(1, 4)))
+        batch = [settled(each, _outcome(draw), crash_limit=2) for each in chosen]
+        again = batch[:1] if draw.random() < 0.3 else []
+        self.pair.both(lambda store: store.save(batch + again))
+        self.held = self.held[-12:]
+
+    def report(self, draw: random.Random) -> None:
+        for each in self.held[-3:]:
+            report = Report(
+                each.task_id,
+                each.attempt,
+                each.worker_id,
+                draw.choice((None, Progress(done=draw.random(), total=1.0))),
+                draw.choice((None, Cost(units=0.5, tokens_in=draw.randint(0, 9)))),
+                draw.choice(((), ("one", "two"))),
+            )
+            self.pair.both(lambda store, report=report: store.report([report]))  # type: ignore[misc]
+
+    def let_time_pass(self, draw: random.Random) -> None:
+        self.pair.clock.advance(draw.choice((0.000_001, 0.5, 1.0, 10.0, 119.0, 700.0)))
+
+    def operate(self, draw: random.Random) -> None:
+        """What a person does: cancel, requeue, discard, pause, resume, prune."""
+        where, limit = _filter(draw), draw.choice((0, 1, 2, 5))
+        pace = draw.choice((0.5, 3.0))
+        queue = draw.choice(QUEUES)
+        calls: list[Callable[[Store], Awaitable[object]]] = [
+            lambda store: store.cancel(where, limit=limit),
+            lambda store: store.cancel(TaskFilter(states=frozenset({State.RUNNING})), limit=1),
+            lambda store: store.requeue(where, limit=limit, head_starts=HEAD_STARTS, pace=pace),
+            lambda store: store.requeue(where, limit=limit, head_starts=HEAD_STARTS),
+            lambda store: store.discard(where, limit=limit),
+            lambda store: store.pause(queue),
+            lambda store: store.resume(queue),
+            lambda store: store.resume(queue),
+            lambda store: store.prune(retention=500, dead_letter_retention=900, limit=MANY),
+        ]
+        self.pair.both(draw.choice(calls))
+
+    def change_workers(self, draw: random.Random) -> None:
+        worker = draw.choice(self.workers)
+        beats = draw.choice((None, 0, 1))
+        load = draw.choice((None, 0, 3))
+        status = draw.choice((None, WorkerStatus.DRAINING))
+        calls: list[Callable[[Store], Awaitable[object]]] = [
+            lambda store: store.beat(worker, load=load, status=status),
+            lambda store: store.beat(worker),
+            lambda store: store.bury(worker, beats=beats),
+            lambda store: store.retire(worker),
+        ]
+        self.pair.both(draw.choice(calls))
+        self._rescue(draw)
+        if draw.random() < 0.5:
+            self.workers.append(self._enlist())
+
+    def look(self, draw: random.Random) -> None:
+        where, limit = _filter(draw), draw.randint(1, 4)
+        self.pair.both(lambda store: _pages(store, where, limit))
+        self.pair.both(lambda store: store.count(where, limit=limit))
+        for task in draw.sample(self.known, min(len(self.known), 3)):
+            self.pair.both(lambda store, id_=task.id: _standing(store, id_))  # type: ignore[misc]
+
+    def _task(self, draw: random.Random) -> NewTask:
+        now = self.pair.clock.now
+        offset = draw.choice((-3600.0, -1.0, 2.0, 60.0))
+        return new_task(
+            name=draw.choice(("one", "two")),
+            queue=draw.choice(QUEUES),
+            priority=draw.choice(list(Priority)),
+            delay=_seldom(draw, draw.choice(SECONDS)),
+            run_at=_seldom(draw, now + timedelta(seconds=offset)),
+            expires_in=_seldom(draw, draw.choice(SECONDS)),
+            max_retries=draw.randint(0, 2),
+            unique_key=_seldom(draw, "u"),
+            idempotency_key=_seldom(draw, draw.choice(("i", "j"))),
+            fingerprint=draw.choice(("f", "f", "f", "g")),
+            lock=draw.choice((None, None, None, *LOCKS)),
+            requires=_seldom(draw, frozenset(draw.sample(CAPABILITIES, 1))) or frozenset(),
+            tags=tuple(draw.sample(("a", "b", "c"), draw.randint(0, 2))),
+        )
+
+    def _claim(
+        self, worker: WorkerId, queues: list[str] | None, capabilities: frozenset[str], limit: int
+    ) -> list[Claim]:
+        due: list[float] = []
+
+        async def claim(store: Store) -> list[Claim]:
+            claimed = await store.claim(
+                worker, queues=queues, capabilities=capabilities, limit=limit
+            )
+            due.append(float("inf") if claimed.next_due is None else claimed.next_due)
+            return list(claimed.claims)
+
+        found = self.pair.both(claim)
+        if isinstance(found, Refused):
+            return []
+        truth, told = due
+        assert told <= truth + 1e-6  # earlier is allowed, later never
+        return found
+
+    def _rescue(self, draw: random.Random) -> None:
+        orphans = self.pair.both(lambda store: store.orphans(limit=MANY))
+        if not isinstance(orphans, Refused) and draw.random() < 0.5:
+            lost = WorkerLost(task_error(type="WorkerLost"))
+            batch = [settled(each, lost, crash_limit=2) for each in orphans]
+            self.pair.both(lambda store: store.save(batch))
+
+    def _enlist(self) -> WorkerId:
+        info = worker_info()
+        self.pair.both(lambda store: store.register(info))
+        self.pair.clock.advance(0.001)
+        return info.id
+
+
+def _seldom(draw: random.Random, value: T) -> T | None:
+    """Mostly None: if everything happens to every task, no task lives to see much."""
+    return value if draw.random() < 0.25 else None
+
+
+def _outcome(draw: random.Random) -> Outcome:
+    wait = draw.choice(SECONDS)
+    return draw.choice(
+        (
+            Succeeded(b"1"),
+            Succeeded(b"1"),
+            Failed(task_error()),
+            Failed(task_error(), retry_after=wait),
+            Failed(task_error(type="Bug", retriable=False)),
+            TimedOut(task_error(type="AttemptTimeout")),
+            WorkerLost(task_error(type="WorkerLost")),
+            Stopped(),
+            Released(),
+            Released(wait),
+        )
+    )
+
+
+def _filter(draw: random.Random) -> TaskFilter:
+    states = frozenset(draw.sample(list(State), draw.randint(0, 4)))
+    return TaskFilter(
+        states=draw.choice((None, None, states)),
+        name=_seldom(draw, "one"),
+        queue=_seldom(draw, draw.choice(QUEUES)),
+        tag=_seldom(draw, "a"),
+        lock=_seldom(draw, draw.choice(LOCKS)),
+        unique_key=_seldom(draw, "u"),
+        error_type=_seldom(draw, draw.choice(("ValueError", "Bug"))),
+        priority=_seldom(draw, draw.choice(list(Priority))),
+    )
+
+
+async def _standing(store: Store, task_id: TaskId) -> object:
+    found = await store.standing(task_id)
+    return found and replace(found, ahead_cap=0)
+
+
+async def _pages(store: Store, where: TaskFilter, limit: int) -> list[list[TaskId]]:
+    found, cursor = [], None
+    while True:
+        page = await store.list(where, limit=limit, after=cursor)
+        found.append([task.id for task in page.tasks])
+        cursor = page.next
+        if cursor is None:
+            return found
