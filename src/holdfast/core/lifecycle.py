@@ -41,6 +41,7 @@ MOVES: dict[State, dict[State, str]] = {
         State.COMPLETED: "the handler returned",
         State.RETRYING: "error or timeout, retries left",
         State.QUEUED: "worker lost, or released by a deploy",
+        State.BLOCKED: "the same, and another has its lock",
         State.FAILED: "the error is not retriable",
         State.DEAD_LETTER: "retries used up, or poison",
         State.CANCELLED: "cancelled while running",
@@ -50,10 +51,10 @@ MOVES: dict[State, dict[State, str]] = {
         State.BLOCKED: "run_at has come, its lock is taken",
         State.CANCELLED: "cancelled or expired",
     },
-    State.COMPLETED: {State.QUEUED: "operator retry"},
-    State.FAILED: {State.QUEUED: "operator retry"},
-    State.CANCELLED: {State.QUEUED: "operator retry"},
-    State.DEAD_LETTER: {State.QUEUED: "replay"},
+    State.COMPLETED: {State.QUEUED: "operator retry", State.BLOCKED: "operator retry, lock taken"},
+    State.FAILED: {State.QUEUED: "operator retry", State.BLOCKED: "operator retry, lock taken"},
+    State.CANCELLED: {State.QUEUED: "operator retry", State.BLOCKED: "operator retry, lock taken"},
+    State.DEAD_LETTER: {State.QUEUED: "replay", State.BLOCKED: "replay, lock taken"},
 }
 """Every legal move and what causes it. The picture in the docs is made from this."""
 

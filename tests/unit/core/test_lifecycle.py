@@ -99,8 +99,10 @@ class TestTheMap:
 
         assert seen == set(State)
 
-    def test_an_ended_task_moves_only_back_to_queued(self) -> None:
-        assert {tuple(MOVES[state]) for state in TERMINAL} == {(State.QUEUED,)}
+    def test_an_ended_task_moves_only_back_into_line(self) -> None:
+        assert {frozenset(MOVES[state]) for state in TERMINAL} == {
+            frozenset({State.QUEUED, State.BLOCKED})
+        }
 
     def test_terminal_and_unfinished_share_out_the_states(self) -> None:
         assert set(State) == TERMINAL | UNFINISHED
