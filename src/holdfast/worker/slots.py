@@ -27,8 +27,12 @@ from holdfast.worker.verdict import judge, stopped, unknown
 
 log = structlog.get_logger("holdfast.worker")
 
-TURN = 0.003
-"""Seconds a slot may keep the loop with bodies that do not suspend."""
+TURN = 0.0005
+"""Seconds a slot may keep the loop with bodies that do not suspend.
+
+Short, because what the store has answered waits as long, and the store for us: at 3 ms a drain was
+a quarter slower than at 0.5 ms.
+"""
 
 
 class Slots:
