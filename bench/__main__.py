@@ -19,11 +19,20 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 
 from bench import growth, peer_huey
 from holdfast.cli import measure
 from holdfast.stores.sqlite import limit
+from holdfast.worker.settler import MOST_PER_SAVE
+
+BATCHES = (limit.BATCH, MOST_PER_SAVE)
+"""The raw limit is measured at a usual batch, and at the largest that the product writes."""
+
+
+def _raw(batch: int) -> str:
+    return f"drain: raw SQL, batches of {batch:,}"
 
 
 @dataclass(slots=True)
@@ -81,7 +90,8 @@ def throughput(rounds: int, tasks: int, peer_tasks: int) -> Samples:
     samples = Samples()
     for number in range(1, rounds + 1):
         print(f"round {number} of {rounds}", file=sys.stderr)
-        samples.take("drain: raw SQL limit", lambda: raw(tasks, limit.BATCH))
+        for batch in BATCHES:
+            samples.take(_raw(batch), partial(raw, tasks, batch))
         samples.take("drain: Holdfast, 1 process", lambda: drain(tasks, 1))
         samples.take("drain: Holdfast, 2 processes", lambda: drain(tasks, 2))
         samples.take("drain: Huey, 1 thread", lambda: peer_huey.drain_rate(peer_tasks))
@@ -116,8 +126,10 @@ def report(samples: Samples, quick: bool) -> dict[str, object]:
         f"CPython {platform.python_version()}, SQLite {sqlite3.sqlite_version}",
         "rates": {name: samples.row(name) for name in samples.rates},
         "ratios": {
-            "drain, 1 process / raw SQL limit": samples.median("drain: Holdfast, 1 process")
-            / samples.median("drain: raw SQL limit"),
+            **{
+                f"drain, best / raw SQL in batches of {batch:,}": best / samples.median(_raw(batch))
+                for batch in BATCHES
+            },
             "drain, best / Huey, best": best / huey,
             "submit one by one / Huey": samples.median("submit one by one: Holdfast")
             / samples.median("submit one by one: Huey"),

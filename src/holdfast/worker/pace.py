@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 HORIZON = 0.1
-MOST = 1000
+MOST = 2000
 MOST_BYTES = 32 * 1024 * 1024
 
 

@@ -16,7 +16,7 @@ from holdfast.stores.sqlite.queries import LIMIT, SCHEMA
 from holdfast.stores.sqlite.schema import open_database
 
 BATCH: Final = 500
-"""What a busy worker reaches in its claims and saves."""
+"""Enough for SQLite to spend its time on rows, not on commits. A busy worker reaches 2000."""
 
 
 def drain_rate(path: Path, tasks: int, *, batch: int = BATCH) -> float:
