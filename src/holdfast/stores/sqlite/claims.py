@@ -17,7 +17,7 @@ import orjson
 
 from holdfast.core.attempt import Claim, Claimed
 from holdfast.core.fleet import WorkerStatus
-from holdfast.core.task import Cause, Json, WorkerId
+from holdfast.core.task import Cause, Json, Priority, TaskId, WorkerId
 from holdfast.errors import WorkerGone
 from holdfast.stores.sqlite.eligible import cancel_expired, promote_due
 from holdfast.stores.sqlite.lanes import Lane
@@ -27,6 +27,7 @@ from holdfast.stores.sqlite.writer import AGAIN, Again, Unit
 
 _ALIVE: Final = (WorkerStatus.ACTIVE, WorkerStatus.DRAINING)
 _CAUSES: Final = {cause.value: cause for cause in Cause}
+_SUBMITTED: Final = Cause.SUBMITTED
 _BY_RANK_AND_ID: Final = itemgetter(1, 2)
 
 
@@ -144,7 +145,7 @@ class Taken(NamedTuple):
         return Claimed([] if self.line is None else _claims(self, self.line), self.next_due)
 
 
-_SEQ, _LANE, _SIZE, _LOCK = 0, 3, 4, 12
+_SEQ, _LANE, _SIZE, _REST, _LOCK_IN_REST = 0, 3, 4, 9, 0
 
 
 def take(unit: Unit, ask: Ask, view: View, now: int) -> Taken:
@@ -181,7 +182,11 @@ def _by_lane(lanes: Sequence[int], line: Line) -> Mapping[int, int]:
 
 def _give_fences(unit: Unit, line: Line) -> dict[int, int]:
     """Number the holders of locks: every number is larger than all given before."""
-    locked = [row[_SEQ] for row in line.rows() if row[_LOCK] is not None]
+    locked = [
+        row[_SEQ]
+        for row in line.rows()
+        if row[_REST] is not None and row[_REST][_LOCK_IN_REST] is not None
+    ]
     (last,) = unit.db.execute(STATS["next_fences"], (len(locked),)).fetchone()
     fences = dict(zip(locked, range(last - len(locked) + 1, last + 1), strict=True))
     run_many(unit.db, CLAIMS["give_fences"], list(fences.items()))
@@ -190,16 +195,40 @@ def _give_fences(unit: Unit, line: Line) -> dict[int, int]:
 
 def _claims(taken: Taken, line: Line) -> list[Claim]:
     """Claims by the thousand: built as plain tuples, which takes half the time."""
-    worker_id, lane_of, fences = taken.worker_id, taken.lanes, taken.fences
+    worker_id, fences = taken.worker_id, taken.fences
+    lanes = {lane.id: (lane.queue, lane.priority) for lane in taken.lanes.values()}
     return [
         tuple.__new__(Claim, (
-            task_id, attempt + 1, worker_id, name, lane_of[lane].queue, lane_of[lane].priority,
-            payload, charged, max_retries, crash_count,
-            None if timeout is None else float(timeout), retry, lock, fences.get(seq),
-            _CAUSES[cause], trace, owner, False,
+            task_id, attempt + 1, worker_id, name, *lanes[lane], payload, 0, max_retries, 0,
+            None if timeout is None else float(timeout), None, None, None, _SUBMITTED, None, None,
+            False,
         ))
-        for (
-            seq, _, task_id, lane, _, attempt, name, charged, max_retries, crash_count, timeout,
-            retry, lock, cause, trace, owner, payload,
-        ) in line.rows()
+        if rest is None
+        else _claim_with(
+            rest, task_id, attempt + 1, worker_id, name, lanes[lane], payload, max_retries,
+            timeout, fences.get(seq),
+        )
+        for seq, _, task_id, lane, _, attempt, name, max_retries, timeout, rest, payload
+        in line.rows()
     ]  # fmt: skip
+
+
+def _claim_with(
+    rest: list[Json],
+    task_id: TaskId,
+    attempt: int,
+    worker_id: WorkerId,
+    name: str,
+    lane: tuple[str, Priority],
+    payload: bytes,
+    max_retries: int,
+    timeout: str | None,
+    fence: int | None,
+) -> Claim:
+    """A claim with a lock, an earlier attempt, or anything else that is not plain."""
+    lock, charged, crash_count, retry, cause, trace, owner = rest
+    return Claim(
+        task_id, attempt, worker_id, name, *lane, payload, charged, max_retries, crash_count,
+        None if timeout is None else float(timeout), retry, lock, fence, _CAUSES[cause], trace,
+        owner, False,
+    )  # fmt: skip

@@ -53,8 +53,11 @@ WITH RECURSIVE line (seq, lane, rank, id) AS (
 )
 SELECT
     json_group_array(json_array(
-        seq, rank, id, lane, length(payload), attempt, name, charged, max_retries, crash_count,
-        timeout, retry, lock_key, cause, trace, owner
+        seq, rank, id, lane, length(payload), attempt, name, max_retries, timeout,
+        iif(
+            cause = 'submitted' AND coalesce(lock_key, retry, trace, owner) IS NULL, NULL,
+            json_array(lock_key, charged, crash_count, retry, cause, trace, owner)
+        )
     )),
     CAST(group_concat(payload, '') AS BLOB),
     json_group_array(seq), count(*), count(lock_key), count(expiry)
@@ -63,11 +66,15 @@ FROM (SELECT task.* FROM line CROSS JOIN task ON task.seq = line.seq);
 -- name: first_in_lane
 -- The same for a single lane, which is common and a quarter cheaper.
 -- One row comes back, not one per task: see `haste`. Payloads are strung together, to be cut by
--- their lengths: JSON could not hold them byte by byte.
+-- their lengths: JSON could not hold them byte by byte. What a first attempt of a plain task has no
+-- use for is left out: JSON costs by the value.
 SELECT
     json_group_array(json_array(
-        seq, rank, id, lane, length(payload), attempt, name, charged, max_retries, crash_count,
-        timeout, retry, lock_key, cause, trace, owner
+        seq, rank, id, lane, length(payload), attempt, name, max_retries, timeout,
+        iif(
+            cause = 'submitted' AND coalesce(lock_key, retry, trace, owner) IS NULL, NULL,
+            json_array(lock_key, charged, crash_count, retry, cause, trace, owner)
+        )
     )),
     CAST(group_concat(payload, '') AS BLOB),
     json_group_array(seq), count(*), count(lock_key), count(expiry)
