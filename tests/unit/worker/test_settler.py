@@ -78,7 +78,7 @@ async def test_a_lone_result_is_saved_at_once_and_the_rest_gathers_meanwhile() -
 async def test_a_closing_settler_saves_everything_first() -> None:
     tray = Tray()
     settler = a_settler(tray)
-    for number in range(2500):
+    for number in range(4500):
         settler.put(a_settlement(number))
     settler.close()
 
@@ -86,7 +86,7 @@ async def test_a_closing_settler_saves_everything_first() -> None:
         tray.let.release()
     await asyncio.wait_for(settler.run(), 2)
 
-    assert tray.batches == [1000, 1000, 500]
+    assert tray.batches == [2000, 2000, 500]
 
 
 async def test_it_is_full_by_count_or_by_bytes() -> None:
