@@ -20,7 +20,8 @@ EVENTS = (
     *(f"attempt {end}" for end in AttemptEnd),
     *(f"start by {cause}" for cause in Cause),
     *(f"submit {outcome}" for outcome in SubmitOutcome),
-    *(f"task {state}" for state in MOVES[State.RUNNING]),
+    # What settlements say. That a task handed back is blocked is the lock's doing, not theirs.
+    *(f"task {state}" for state in MOVES[State.RUNNING] if state is not State.BLOCKED),
     "cancel",
     "idempotency conflict",
     "settlement refused",
