@@ -21,7 +21,7 @@ from holdfast.core.lifecycle import Failed, Outcome, TimedOut, WorkerLost
 from holdfast.core.task import Cost, Json, Progress, TaskError
 from holdfast.worker.exits import when_exited
 from holdfast.worker.groups import GROUPS
-from holdfast.worker.liveness import describe_exit, resident
+from holdfast.worker.liveness import Liveness, describe_exit, liveness, resident
 from holdfast.worker.processes import wire
 from holdfast.worker.processes.interruption import OUT_OF_TIME, STOP
 from holdfast.worker.processes.memory import LOOK_EVERY, over_limit
@@ -102,8 +102,12 @@ class ChildProcess(asyncio.Protocol):
 
     @property
     def usable(self) -> bool:
-        """Whether it may run another attempt."""
-        return not (self.spent or self._line_closed or self.exited.done())
+        """Whether it may run another attempt. The kernel is asked too: the loop hears of a death
+        only at its next turn, and an attempt given to a dead process would be charged as a crash.
+        """
+        if self.spent or self._line_closed or self.exited.done():
+            return False
+        return liveness(self.pid) is not Liveness.GONE
 
     def is_bloated(self) -> bool:
         return resident(self.pid) > self._first_size + BLOATED
