@@ -75,7 +75,17 @@ def prepare(purpose: str) -> None:
             "pip could not install the packages; its message is above. If the package index "
             "cannot be reached from here, set PIP_INDEX_URL to one that can."
         )
+    if purpose == "test":
+        fetch_programs()
     stamp(purpose).write_text(fingerprint())
+
+
+def fetch_programs() -> None:
+    """What tests need and no package index has. Without them only their own tests fail."""
+    try:
+        run(str(PYTHON), "-m", "holdfast.testing.servers.debian")
+    except Unable as problem:
+        say(f"{problem} (a few tests need it; `make test` tries again)")
 
 
 # -- the stamp ---------------------------------------------------------------------------------

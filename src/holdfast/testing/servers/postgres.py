@@ -20,14 +20,13 @@ import shutil
 import signal
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import quote
 
-from holdfast.testing.servers import guard, processes
+from holdfast.testing.servers import processes
 from holdfast.testing.servers.account import ServerError, account, home_for_server
 from holdfast.testing.servers.binaries import Version, postgres_programs
 
@@ -77,7 +76,12 @@ class PostgresServer:
             return self
         if not (self._data / "PG_VERSION").exists():
             self._make_cluster()
-        pid = self._launch()
+        pid = processes.launch(
+            [str(self._programs / "postgres"), "-D", str(self._data)],
+            folder=self.directory,
+            owner=self.owner,
+            environment=_environment(),
+        )
         deadline = time.monotonic() + PATIENCE
         while not self._is_ready(pid):
             if not processes.is_alive(pid) or time.monotonic() > deadline:
@@ -133,10 +137,15 @@ class PostgresServer:
     def port(self) -> int:
         return int(self._read("port"))
 
-    def url(self, database: str = "postgres", *, host: str = "127.0.0.1", port: int = 0) -> str:
-        """Where a client finds it. `host` and `port` are for a proxy in between."""
-        password = self._read("password")
-        return f"postgresql://postgres:{password}@{host}:{port or self.port}/{quote(database)}"
+    @property
+    def password(self) -> str:
+        """That of its only user, `postgres`."""
+        return self._read("password")
+
+    def url(self, database: str = "postgres", *, port: int = 0) -> str:
+        """Where a client finds it; `port` is that of a proxy in between."""
+        address = f"postgres:{self.password}@127.0.0.1:{port or self.port}"
+        return f"postgresql://{address}/{quote(database)}"
 
     def socket_url(self, database: str = "postgres") -> str:
         """The same through its unix socket, which needs no password."""
@@ -186,7 +195,7 @@ class PostgresServer:
             "--auth-host", "scram-sha-256", "--no-sync", "--set", "scram_iterations=1",
             unprivileged=True,
         )  # fmt: skip
-        self._write("port", str(_free_port()))
+        self._write("port", str(free_port()))
         sockets = str(self.directory) if len(str(self.directory)) < LONGEST_SOCKET else ""
         settings = {
             "port": str(self.port),
@@ -196,20 +205,6 @@ class PostgresServer:
         }
         with (self._data / "postgresql.conf").open("a") as file:
             file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
-
-    def _launch(self) -> int:
-        user = account()
-        program = [str(self._programs / "postgres"), "-D", str(self._data)]
-        watcher = [sys.executable, "-S", guard.__file__, str(self.owner)]
-        started = subprocess.run(
-            [*watcher, user.pw_name if user else "", str(self.directory), "remove", *program],
-            cwd=self.directory,
-            env=_environment(),
-            stdout=subprocess.PIPE,
-            text=True,
-            check=True,
-        )
-        return int(started.stdout)
 
     def _run(self, program: str, *arguments: str, unprivileged: bool = False) -> str:
         user = account() if unprivileged else None
@@ -251,7 +246,7 @@ class PostgresServer:
             os.chown(file, user.pw_uid, user.pw_gid)
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])

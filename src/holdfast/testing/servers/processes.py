@@ -1,12 +1,36 @@
-"""Signals and ends of processes that are not our children."""
+"""Processes that are not our children: their start under a guard, signals, and their end."""
 
 from __future__ import annotations
 
 import os
 import select
 import signal
+import subprocess
+import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
+
+from holdfast.testing.servers import guard
+from holdfast.testing.servers.account import account
+
+
+def launch(command: list[str], *, folder: Path, owner: int, environment: Mapping[str, str]) -> int:
+    """Start a server in its folder, as whom servers run, for as long as `owner` lives.
+
+    Its output goes to `server.log`. Returns its process id.
+    """
+    user = account()
+    watcher = [sys.executable, "-S", guard.__file__, str(owner), user.pw_name if user else ""]
+    started = subprocess.run(
+        [*watcher, str(folder), "remove", *command],
+        cwd=folder,
+        env=dict(environment),
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return int(started.stdout)
 
 
 def is_alive(pid: int) -> bool:
