@@ -1,0 +1,1 @@
+"""Keeps tasks in PostgreSQL (`postgresql://…`): see `store.py`, and `migrations/` for the tables."""

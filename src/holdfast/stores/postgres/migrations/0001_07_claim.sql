@@ -1,0 +1,269 @@
+-- Claims.
+--
+-- A *stream* is one lane's line (`late` or not). Most claims find work in a single stream and walk
+-- its index from the head; with several, `take_merged` keeps the order by (rank, id) exact across
+-- them. Rows that another claim has locked are passed over, so claimers never wait for each other.
+
+CREATE FUNCTION holdfast.claim(
+    worker text, queues text[], capabilities text[], max integer, now bigint DEFAULT NULL
+) RETURNS TABLE (
+    id text, rank bigint, lane integer, attempt integer, name text, payload bytea,
+    max_retries integer, timeout double precision, retry text, lock_key text, fence bigint,
+    trace text, owner text, charged integer, crash_count integer, cause text
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET jit = off
+AS $$
+#variable_conflict use_column
+DECLARE
+    at bigint := holdfast.now_us(claim.now);
+    me integer;
+    eligible integer[];
+    next_due bigint;
+    lanes integer[];
+    lates boolean[];
+    heads bigint[];
+    rows tid[];
+    careful boolean;
+BEGIN
+    SELECT number INTO me FROM holdfast.worker
+    WHERE id = claim.worker AND status IN ('active', 'draining');
+    IF me IS NULL THEN
+        RAISE EXCEPTION 'worker % is gone', claim.worker USING ERRCODE = 'HF001';
+    END IF;
+    IF EXISTS (SELECT 1 FROM holdfast.expiring WHERE expires_at <= at) THEN
+        PERFORM holdfast.end_expired(at);
+    END IF;
+    SELECT array_agg(lane.id) INTO eligible
+    FROM holdfast.lane
+    WHERE (queues IS NULL OR queue = ANY (queues)) AND requires <@ capabilities
+    AND NOT EXISTS (SELECT 1 FROM holdfast.paused_queue AS p WHERE p.queue = lane.queue);
+    next_due := holdfast.promote(eligible, at);
+    -- The head of every stream that has one: the first row not taken, above the floor.
+    SELECT array_agg(s.lane), array_agg(s.late), array_agg(head.rank)
+    INTO lanes, lates, heads
+    FROM (
+        SELECT e.lane, late.late, CASE WHEN NOT late.late THEN floor.active END AS floor
+        FROM unnest(eligible) AS e (lane)
+        LEFT JOIN holdfast.floor ON floor.lane = e.lane
+        CROSS JOIN (VALUES (false), (true)) AS late (late)
+    ) AS s
+    CROSS JOIN LATERAL (
+        SELECT r.rank FROM holdfast.ready AS r
+        WHERE r.lane = s.lane AND r.late = s.late
+        AND r.rank >= coalesce(s.floor, -9223372036854775808)
+        ORDER BY r.rank, r.id LIMIT 1
+    ) AS head;
+
+    RETURN QUERY SELECT
+        NULL::text, next_due, NULL::integer, NULL::integer, NULL::text, NULL::bytea, NULL::integer,
+        NULL::double precision, NULL::text, NULL::text, NULL::bigint, NULL::text, NULL::text,
+        NULL::integer, NULL::integer, NULL::text;
+    IF lanes IS NULL OR max <= 0 THEN
+        RETURN;
+    END IF;
+    IF cardinality(lanes) = 1 THEN
+        SELECT array_agg(first.ctid), bool_or(first.flags <> 0) INTO rows, careful
+        FROM (
+            SELECT r.ctid, r.flags FROM holdfast.ready AS r
+            WHERE r.lane = lanes[1] AND r.late = lates[1] AND r.rank >= heads[1]
+            AND (r.expires_at IS NULL OR r.expires_at > at)
+            ORDER BY r.rank, r.id LIMIT max
+            FOR UPDATE SKIP LOCKED
+        ) AS first;
+    ELSE
+        SELECT * INTO rows, careful FROM holdfast.take_merged(lanes, lates, heads, max, at);
+    END IF;
+
+    IF careful THEN
+        RETURN QUERY SELECT * FROM holdfast.start_carefully(rows, me, at);
+    ELSE
+        RETURN QUERY
+        WITH taken AS (
+            DELETE FROM holdfast.ready AS r WHERE r.ctid = ANY (rows)
+            RETURNING r.id, r.rank, r.lane, r.attempt + 1 AS attempt
+        ), started AS (
+            INSERT INTO holdfast.run (id, started_at, lane, attempt, worker, flags)
+            SELECT taken.id, at, taken.lane, taken.attempt, me, 0 FROM taken
+        ), counted AS (
+            INSERT INTO holdfast.tally (kind, key, n)
+            SELECT kind, taken.lane, sign * count(*)
+            FROM taken CROSS JOIN (VALUES ('ready', -1), ('running', 1)) AS change (kind, sign)
+            GROUP BY kind, sign, taken.lane
+        )
+        SELECT
+            task.id::text, taken.rank, taken.lane, taken.attempt, task.name, task.payload,
+            task.max_retries, task.timeout, task.retry, task.lock_key, NULL::bigint, task.trace,
+            task.owner, 0, 0, 'submitted'
+        FROM taken JOIN holdfast.task ON task.id = taken.id;
+    END IF;
+    PERFORM holdfast.raise_floors(lanes, lates, heads);
+END $$;
+
+-- The first rows of several streams, merged by (rank, id). A part of each stream is looked at; up to
+-- the smallest end of a part that was cut off, the order is known. Those rows are locked, stream by
+-- stream; if that were too few, the next parts follow, larger.
+CREATE FUNCTION holdfast.take_merged(
+    lanes integer[], lates boolean[], heads bigint[], max integer, at bigint,
+    OUT rows tid[], OUT careful boolean
+)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+DECLARE
+    part integer := 16 + 2 * max / cardinality(lanes);
+    from_rank bigint[] := heads;
+    from_id uuid[] := array_fill('00000000-0000-0000-0000-000000000000'::uuid, ARRAY[cardinality(lanes)]);
+    until_rank bigint;
+    until_id uuid;
+    is_last boolean;
+    more tid[];
+    more_careful boolean;
+BEGIN
+    rows := '{}';
+    careful := false;
+    LOOP
+        -- `is_cut`: there is more in this stream than was looked at. The order is certain up to the
+        -- least of the ends of such parts, and no more than what is missing is wanted.
+        WITH looked_at AS (
+            SELECT s.n, r.rank, r.id, r.nth
+            FROM unnest(lanes, lates, from_rank, from_id) WITH ORDINALITY AS s (lane, late, rank, id, n)
+            CROSS JOIN LATERAL (
+                SELECT ready.rank, ready.id, row_number() OVER () AS nth
+                FROM holdfast.ready
+                WHERE ready.lane = s.lane AND ready.late = s.late
+                AND (ready.rank, ready.id) > (s.rank, s.id)
+                ORDER BY ready.rank, ready.id LIMIT part
+            ) AS r
+        ), certain AS (
+            SELECT e.rank, e.id FROM looked_at AS e WHERE e.nth = part ORDER BY e.rank, e.id LIMIT 1
+        ), wanted AS (
+            SELECT w.rank, w.id FROM looked_at AS w
+            WHERE NOT EXISTS (SELECT 1 FROM certain AS c WHERE (w.rank, w.id) > (c.rank, c.id))
+            ORDER BY w.rank, w.id LIMIT max - cardinality(rows)
+        )
+        SELECT last.rank, last.id, NOT EXISTS (SELECT 1 FROM certain)
+        INTO until_rank, until_id, is_last
+        FROM wanted AS last ORDER BY last.rank DESC, last.id DESC LIMIT 1;
+        EXIT WHEN until_rank IS NULL;
+
+        SELECT array_agg(first.ctid), bool_or(first.flags <> 0) INTO more, more_careful
+        FROM unnest(lanes, lates, from_rank, from_id) AS s (lane, late, rank, id)
+        CROSS JOIN LATERAL (
+            SELECT r.ctid, r.flags FROM holdfast.ready AS r
+            WHERE r.lane = s.lane AND r.late = s.late
+            AND (r.rank, r.id) > (s.rank, s.id) AND (r.rank, r.id) <= (until_rank, until_id)
+            AND (r.expires_at IS NULL OR r.expires_at > at)
+            ORDER BY r.rank, r.id LIMIT max
+            FOR UPDATE SKIP LOCKED
+        ) AS first;
+        rows := rows || coalesce(more, '{}');
+        careful := careful OR coalesce(more_careful, false);
+        EXIT WHEN cardinality(rows) >= max;
+        from_rank := array_fill(until_rank, ARRAY[cardinality(lanes)]);
+        from_id := array_fill(until_id, ARRAY[cardinality(lanes)]);
+        part := part * 2;
+    END LOOP;
+END $$;
+
+-- Start tasks of which some have a lock, an expiry or an earlier attempt.
+CREATE FUNCTION holdfast.start_carefully(rows tid[], me integer, at bigint) RETURNS TABLE (
+    id text, rank bigint, lane integer, attempt integer, name text, payload bytea,
+    max_retries integer, timeout double precision, retry text, lock_key text, fence bigint,
+    trace text, owner text, charged integer, crash_count integer, cause text
+)
+LANGUAGE sql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET jit = off
+AS $$
+    WITH taken AS (
+        DELETE FROM holdfast.ready AS r WHERE r.ctid = ANY (rows)
+        RETURNING r.id, r.rank, r.lane, r.attempt + 1 AS attempt, r.flags, r.expires_at
+    ), started AS (
+        INSERT INTO holdfast.run (id, started_at, lane, attempt, worker, flags, fence)
+        SELECT
+            taken.id, at, taken.lane, taken.attempt, me, taken.flags,
+            CASE WHEN taken.flags & 1 <> 0 THEN nextval('holdfast.fence') END
+        FROM (SELECT * FROM taken ORDER BY taken.rank, taken.id) AS taken
+        RETURNING run.id, run.fence
+    ), will_not_expire AS (
+        DELETE FROM holdfast.expiring AS e USING taken
+        WHERE taken.flags & 8 <> 0 AND e.expires_at = taken.expires_at AND e.id = taken.id
+    ), counted AS (
+        INSERT INTO holdfast.tally (kind, key, n)
+        SELECT kind, taken.lane, sign * count(*)
+        FROM taken CROSS JOIN (VALUES ('ready', -1), ('running', 1)) AS change (kind, sign)
+        GROUP BY kind, sign, taken.lane
+    )
+    SELECT
+        task.id::text, taken.rank, taken.lane, taken.attempt, task.name, task.payload,
+        task.max_retries, task.timeout, task.retry, task.lock_key, started.fence, task.trace,
+        task.owner, coalesce(extra.charged, 0), coalesce(extra.crash_count, 0),
+        coalesce(extra.cause, 'submitted')
+    FROM taken
+    JOIN holdfast.task ON task.id = taken.id
+    LEFT JOIN started ON started.id = taken.id AND started.fence IS NOT NULL
+    LEFT JOIN LATERAL (
+        SELECT e.* FROM holdfast.extra AS e
+        WHERE e.id = taken.id AND taken.flags & 4 <> 0 LIMIT 1
+    ) AS extra ON true
+$$;
+
+-- Let the floors of these streams rise, if it is time. In three steps, each in another transaction:
+--
+-- 1. `pending` is set to the rank of the first row there is. Whoever inserts from now on below it
+--    inserts as `late`.
+-- 2. `seen_by` is set to the next transaction number. Who has a smaller one may not have seen
+--    `pending`; all others have, because who inserts gets a number first and reads `pending` then.
+-- 3. When all transactions with smaller numbers have ended, nothing can come in below `pending` any
+--    more. What is there is looked at once more: `active` rises to the first of it, or to `pending`.
+--
+-- Rows that a transaction in progress has deleted still count as rows: it may roll back.
+CREATE FUNCTION holdfast.raise_floors(lanes integer[], lates boolean[], heads bigint[]) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    f holdfast.floor;
+    first bigint;
+BEGIN
+    FOR i IN 1 .. cardinality(lanes) LOOP
+        CONTINUE WHEN lates[i];
+        SELECT * INTO f FROM holdfast.floor WHERE floor.lane = lanes[i];
+        IF NOT FOUND THEN
+            INSERT INTO holdfast.floor (lane, active, pending, moved_at)
+            VALUES (lanes[i], -9223372036854775808, heads[i], clock_timestamp())
+            ON CONFLICT DO NOTHING;
+            CONTINUE;
+        END IF;
+        CONTINUE WHEN f.moved_at > clock_timestamp() - interval '40 milliseconds';
+        SELECT * INTO f FROM holdfast.floor WHERE floor.lane = lanes[i] FOR UPDATE SKIP LOCKED;
+        CONTINUE WHEN NOT FOUND;
+        IF f.pending > f.active AND f.seen_by IS NULL THEN
+            UPDATE holdfast.floor
+            SET seen_by = pg_snapshot_xmax(pg_current_snapshot()), moved_at = clock_timestamp()
+            WHERE floor.lane = lanes[i];
+            CONTINUE;
+        END IF;
+        CONTINUE WHEN f.seen_by > pg_snapshot_xmin(pg_current_snapshot());
+        SELECT r.rank INTO first FROM holdfast.ready AS r
+        WHERE r.lane = lanes[i] AND NOT r.late AND r.rank >= f.active
+        ORDER BY r.rank LIMIT 1;
+        UPDATE holdfast.floor
+        SET active = least(f.pending, first), seen_by = NULL, moved_at = clock_timestamp(),
+            pending = greatest(f.pending, coalesce(first, heads[i]))
+        WHERE floor.lane = lanes[i];
+    END LOOP;
+END $$;
