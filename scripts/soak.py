@@ -14,18 +14,16 @@ import secrets
 import shutil
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 
-from tests.acceptance.stage import Stage, ids, until
-from tests.acceptance.test_kill_storm import ARGUMENTS, Killer, mixed_calls
+from tests.acceptance.stage import Stage
+from tests.acceptance.storm import SETTINGS, Toll, kill_storm
 
 from holdfast.core.task import Cause
 
 TASKS = 3_000
 STORM = 15.0
-CRASHES = 1_000  # a victim of the storm is no poison pill
 
 
 def main(minutes: float) -> int:
@@ -34,36 +32,23 @@ def main(minutes: float) -> int:
     while time.monotonic() < end:
         seed = secrets.randbelow(1_000_000)
         folder = Path(tempfile.mkdtemp(prefix="holdfast-soak-"))
-        broken, killed, again = storm(folder, seed)
-        rounds, tasks, kills = rounds + 1, tasks + TASKS, kills + killed
-        say(f"round {rounds}, seed {seed}: {TASKS} tasks, {killed} kills, {again} started again")
-        if broken:
-            say("\n".join(["BROKEN:", *broken[:20], f"seed {seed}, kept in {folder}"]))
+        toll = storm(folder, seed)
+        again = toll.causes.count(Cause.WORKER_LOST)
+        rounds, tasks, kills = rounds + 1, tasks + TASKS, kills + toll.kills
+        say(f"round {rounds}, seed {seed}: {TASKS} tasks, {toll.kills} kills, {again} again")
+        if toll.broken:
+            say("\n".join(["BROKEN:", *toll.broken[:20], f"seed {seed}, kept in {folder}"]))
             return 1
         shutil.rmtree(folder)
     say(f"{rounds} rounds, {tasks} tasks, {kills} kills: nothing lost, nothing recorded twice")
     return 0
 
 
-def storm(folder: Path, seed: int) -> tuple[list[str], int, int]:
-    """One round: the broken promises, the kills, and how many attempts a death caused."""
-    short = {"lease": "2s", "heartbeat": "0.5s", "sweep": "0.5s", "poll": "0.5s"}
-    stage = Stage(folder, **short, crash_limit=str(CRASHES))
+def storm(folder: Path, seed: int) -> Toll:
+    """One round on a fresh store."""
+    stage = Stage(folder, **SETTINGS)
     try:
-        workers = [stage.worker(*ARGUMENTS) for _ in range(2)]
-        killer = Killer(stage, workers, seed)
-        killing = threading.Thread(target=killer.storm, args=(STORM, 1.0))
-        killing.start()
-        calls = list(mixed_calls(stage, TASKS))
-        acknowledged: list[str] = []
-        for start in range(0, TASKS, 100):
-            acknowledged += ids(stage.app.submit_many(calls[start : start + 100]))
-            time.sleep(STORM / (TASKS / 100))  # spread over the storm
-        killing.join()
-        until(lambda: not stage.unfinished(), within=120)
-        broken = [str(each) for each in stage.broken(acknowledged, crash_limit=CRASHES)]
-        attempts = [a for picture in stage.pictures() for a in picture.history.attempts]
-        return broken, len(killer.killed), sum(a.cause is Cause.WORKER_LOST for a in attempts)
+        return kill_storm(stage, tasks=TASKS, seconds=STORM, seed=seed)
     finally:
         stage.close()
 

@@ -1,4 +1,4 @@
-"""What an acceptance test needs: an app on a fresh file, real workers, signals, and patience."""
+"""What an acceptance test needs: an app on a fresh store, real workers, signals, and patience."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -72,18 +72,23 @@ class WorkerProcess:
 
 
 class Stage:
-    """One test's world: its folder, its environment, its app and its workers."""
+    """One test's world: its folder, its store, its environment, its app and its workers.
 
-    def __init__(self, folder: Path, **settings: str) -> None:
+    The store is a file in the folder, unless `url` names another one.
+    """
+
+    def __init__(self, folder: Path, *, url: str | None = None, **settings: str) -> None:
         self.folder = folder
         self.log = StartLog(folder / "starts.log")
         self.workers: list[WorkerProcess] = []
         self.environment = os.environ | {
-            "HOLDFAST_URL": f"sqlite:///{folder / 'shop.db'}",
+            "HOLDFAST_URL": url or f"sqlite:///{folder / 'shop.db'}",
             "SHOP_LOG": str(self.log.path),
             "PYTHONFAULTHANDLER": "1",
         }
-        self.environment |= {f"HOLDFAST_{name.upper()}": value for name, value in settings.items()}
+        self.environment |= _variables(settings)
+        if url is not None:
+            self.command("migrate")
         self.shop: Any = self._load()
         self.app: Holdfast = self.shop.app
 
@@ -103,18 +108,21 @@ class Stage:
             os.environ.update(before)
         return module
 
-    def worker(self, *arguments: str, ready: bool = True, **settings: str) -> WorkerProcess:
+    def worker(
+        self,
+        *arguments: str,
+        ready: bool = True,
+        environment: Mapping[str, str] | None = None,
+        **settings: str,
+    ) -> WorkerProcess:
         """Start `holdfast worker shop.py:app …`, and wait until it has registered."""
         output = self.folder / f"worker-{len(self.workers)}.log"
-        environment = self.environment | {
-            f"HOLDFAST_{name.upper()}": value for name, value in settings.items()
-        }
         known = {worker.id for worker in self.app.workers()} if ready else set()
         with output.open("wb") as file:
             popen = subprocess.Popen(
                 [BIN / "holdfast", "worker", f"{SHOP}:app", *arguments],
                 cwd=self.folder,
-                env=environment,
+                env=self.environment | _variables(settings) | dict(environment or {}),
                 stdout=file,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
@@ -138,7 +146,9 @@ class Stage:
             timeout=60,
         )
 
-    def python(self, code: str, *arguments: str) -> subprocess.Popen[str]:
+    def python(
+        self, code: str, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> subprocess.Popen[str]:
         """Another process that uses the shop as a library: `shop` and `app` are there."""
         prelude = (
             "import sys, importlib.util\n"
@@ -149,7 +159,7 @@ class Stage:
         return subprocess.Popen(
             [sys.executable, "-c", prelude + code, *arguments],
             cwd=self.folder,
-            env=self.environment,
+            env=self.environment | dict(environment or {}),
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -182,6 +192,10 @@ class Stage:
         for worker in self.workers:
             worker.end()
         self.app.close()
+
+
+def _variables(settings: Mapping[str, str]) -> dict[str, str]:
+    return {f"HOLDFAST_{name.upper()}": value for name, value in settings.items()}
 
 
 def children(pid: int) -> list[int]:
