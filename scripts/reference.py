@@ -263,6 +263,7 @@ OPTIONS = {
     "unique_key": "one unfinished task of this name with this key",
     "idempotency_key": "the same key within 24 hours is the same task",
     "owner": "whose it is",
+    "connection": "your own open connection: the task is part of its transaction",
 }
 """The sentence for each option; a new option without one fails here."""
 

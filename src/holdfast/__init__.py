@@ -42,6 +42,7 @@ if typing.TYPE_CHECKING:
         TaskNotFound,
         TaskUnsuccessful,
         UnknownTask,
+        Unsupported,
     )
     from holdfast.filters import where
     from holdfast.functional import (
@@ -91,6 +92,7 @@ _HOMES = {
         "TaskNotFound",
         "TaskUnsuccessful",
         "UnknownTask",
+        "Unsupported",
     ),
     "holdfast.functional": (
         "Config",
@@ -146,6 +148,7 @@ __all__ = [
     "TaskNotFound",
     "TaskUnsuccessful",
     "UnknownTask",
+    "Unsupported",
     "context",
     "exponential",
     "fixed",

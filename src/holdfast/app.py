@@ -16,7 +16,7 @@ import orjson
 from holdfast.bridge import at_exit
 from holdfast.client import Client
 from holdfast.core.task import Json, Task
-from holdfast.definitions.call import Call, submit_calls
+from holdfast.definitions.call import Call, submit_calls, submit_calls_async
 from holdfast.definitions.context import Context
 from holdfast.definitions.define import ContextDefinition, Decorator, PlainDefinition, define
 from holdfast.definitions.handle import Handle
@@ -92,24 +92,30 @@ class Holdfast(Face):
             await link.open()
         return link.client
 
-    def submit_many(self, calls: Sequence[Call[R]]) -> list[Handle[R]]:
-        """Submit many calls in one step, all or none: `app.submit_many([f.call(1), g.call(2)])`."""
-        return self.wait_for(self.submit_many_async(calls))
+    def submit_many(
+        self, calls: Sequence[Call[R]], *, connection: object | None = None
+    ) -> list[Handle[R]]:
+        """Submit many calls in one step, all or none: `app.submit_many([f.call(1), g.call(2)])`.
 
-    async def submit_many_async(self, calls: Sequence[Call[R]]) -> list[Handle[R]]:
-        return await submit_calls(self, calls)
+        With `connection` they are part of the transaction that is open on it.
+        """
+        return submit_calls(self, calls, connection)
+
+    async def submit_many_async(
+        self, calls: Sequence[Call[R]], *, connection: object | None = None
+    ) -> list[Handle[R]]:
+        return await submit_calls_async(self, calls, connection)
 
     def submit_by_name(
         self, name: str, arguments: Mapping[str, Json], /, **options: Unpack[SubmitKeywords]
     ) -> Handle[Any]:
         """Submit with JSON values by parameter name: what a command line or a REST body has."""
-        return self.wait_for(self.submit_by_name_async(name, arguments, **options))
+        return submit_calls(self, [self._named(name, arguments, options)])[0]
 
     async def submit_by_name_async(
         self, name: str, arguments: Mapping[str, Json], /, **options: Unpack[SubmitKeywords]
     ) -> Handle[Any]:
-        call = self.registry[name].options(**options).call_json(arguments)
-        return (await submit_calls(self, [call]))[0]
+        return (await submit_calls_async(self, [self._named(name, arguments, options)]))[0]
 
     def handle(self, task_id: TaskRef) -> Handle[Any]:
         """A handle on a task whose id you kept. Its result comes as the task's definition has it,
@@ -198,6 +204,11 @@ class Holdfast(Face):
                     self.settings,
                 )
             return self._link
+
+    def _named(
+        self, name: str, arguments: Mapping[str, Json], options: SubmitKeywords
+    ) -> Call[Any]:
+        return self.registry[name].options(**options).call_json(arguments)
 
     def _result_of(self, task: Task) -> Any:
         definition = self.registry.get(task.name)

@@ -19,9 +19,10 @@ from holdfast.core.ids import uuid7
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE
 from holdfast.core.query import Page, TaskFilter
 from holdfast.core.stats import Stats
-from holdfast.core.task import Added, Priority, State, Task, TaskId
+from holdfast.core.task import Added, NewTask, Priority, State, Task, TaskId
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
+from holdfast.definitions.context import current_context
 from holdfast.definitions.readers import read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
@@ -59,13 +60,28 @@ class Client:
         """Store many tasks in one step, all or none; the answers come in the same order."""
         if not calls:
             return []
-        tasks = [
-            call.new_task(task_id, self.settings, self._head_starts)
-            for call, task_id in zip(calls, self._ids.make(len(calls)), strict=True)
-        ]
+        self._refuse_to_wait_for_itself()
+        tasks = self._new_tasks(calls)
         added = await self.store.add(tasks, idempotency_window=self.settings.idempotency_window)
         self.dispatcher.wake({task.queue for task in tasks})
         return added
+
+    def submit_within(self, calls: Sequence[Call[Any]], connection: object) -> Sequence[Added]:
+        """Store tasks inside the transaction that is open on the caller's connection.
+
+        Nobody is woken from here: that is for the commit to do, where the store can.
+        """
+        window = self.settings.idempotency_window
+        tasks = self._new_tasks(calls)
+        return self.store.add_within(connection, tasks, idempotency_window=window)
+
+    async def submit_within_async(
+        self, calls: Sequence[Call[Any]], connection: object
+    ) -> Sequence[Added]:
+        """The same through an asynchronous connection."""
+        window = self.settings.idempotency_window
+        tasks = self._new_tasks(calls)
+        return await self.store.add_within_async(connection, tasks, idempotency_window=window)
 
     async def get(self, task_id: TaskRef) -> Task:
         """The whole picture of one task."""
@@ -225,6 +241,22 @@ class Client:
     async def doctor(self) -> Sequence[str]:
         """What is wrong with the store, in sentences; nothing if it is well."""
         return await self.store.check()
+
+    def _new_tasks(self, calls: Sequence[Call[Any]]) -> Sequence[NewTask]:
+        return [
+            call.new_task(task_id, self.settings, self._head_starts)
+            for call, task_id in zip(calls, self._ids.make(len(calls)), strict=True)
+        ]
+
+    def _refuse_to_wait_for_itself(self) -> None:
+        running = current_context()
+        if running is not None and running.in_transaction and "one_writer" in self.store.abilities:
+            raise InvalidOption(
+                "connection",
+                "this submit would wait for the transaction that the handler itself has open. "
+                "Submit through it: `f.options(connection=conn).submit_async(…)`, where `conn` is "
+                "what `ctx.transaction()` gave.",
+            )
 
     async def _requeue(
         self, which: TaskFilter, *, limit: int, pace: float | None = None

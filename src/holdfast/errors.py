@@ -14,7 +14,8 @@
     ├── WorkerGone                this worker was declared lost; it must register anew
     ├── StoreError
     │   ├── StoreUnavailable      disk full, read-only, locked, server away: nothing was written
-    │   └── SchemaMismatch        the database has another schema version; names the command to run
+    │   ├── SchemaMismatch        the database has another schema version; names the command to run
+    │   └── Unsupported           this kind of store, or this executor, cannot do that
     ├── ResultTimeout             the result did not come in time (TimeoutError)
     └── TaskUnsuccessful          raised by `handle.result()` for a task that did not complete
         ├── TaskFailed            failed or dead_letter; carries the task's error
@@ -60,6 +61,7 @@ __all__ = [
     "TaskNotFound",
     "TaskUnsuccessful",
     "UnknownTask",
+    "Unsupported",
     "WorkerGone",
 ]
 
@@ -205,6 +207,10 @@ class SchemaMismatch(StoreError):
         )
         self.found = found
         self.expected = expected
+
+
+class Unsupported(StoreError):
+    """This kind of store, or the place where the handler runs, cannot do that. Nothing was done."""
 
 
 class ResultTimeout(HoldfastError, TimeoutError):

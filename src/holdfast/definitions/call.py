@@ -11,6 +11,7 @@ from holdfast.core.task import Added, NewTask, Priority, TaskId
 from holdfast.definitions.backoff import dump_policy
 from holdfast.definitions.handle import Handle
 from holdfast.definitions.options import Options
+from holdfast.errors import InvalidOption
 from holdfast.settings import Settings
 
 if TYPE_CHECKING:
@@ -69,14 +70,47 @@ class Call(Generic[R_co]):
         )
 
 
-async def submit_calls(home: Home, calls: Sequence[Call[R_co]]) -> list[Handle[R_co]]:
-    """Submit calls in one store call, all or none."""
+def submit_calls(
+    home: Home, calls: Sequence[Call[R_co]], connection: object | None = None
+) -> list[Handle[R_co]]:
+    """Submit calls in one store call, all or none, from sync code."""
+    chosen = _connection_of(calls, connection)
+    if chosen is None:
+        return home.wait_for(submit_calls_async(home, calls))
+    # In this very thread: most connections may not be used in any other.
+    verbs = home.wait_for(home.verbs())
+    return _handles(home, calls, verbs.submit_within(calls, chosen))
+
+
+async def submit_calls_async(
+    home: Home, calls: Sequence[Call[R_co]], connection: object | None = None
+) -> list[Handle[R_co]]:
+    """The same from async code."""
+    chosen = _connection_of(calls, connection)
     verbs = await home.verbs()
+    if chosen is None:
+        return _handles(home, calls, await verbs.submit_many(calls))
+    return _handles(home, calls, await verbs.submit_within_async(calls, chosen))
+
+
+def _connection_of(calls: Sequence[Call[Any]], given: object | None) -> object | None:
+    """The caller's connection that all of them go through, if any does."""
+    chosen = given
+    for call in calls:
+        wanted = call.options.connection
+        if wanted is not None:
+            if chosen is not None and wanted is not chosen:
+                raise InvalidOption(
+                    "connection", "calls submitted together go through one connection, not several"
+                )
+            chosen = wanted
+    return chosen
+
+
+def _handles(
+    home: Home, calls: Sequence[Call[R_co]], answers: Sequence[Added]
+) -> list[Handle[R_co]]:
     return [
-        handle_of(home, call, added)
-        for call, added in zip(calls, await verbs.submit_many(calls), strict=True)
+        Handle(home, added.task_id, call.definition.result_of, added.outcome)
+        for call, added in zip(calls, answers, strict=True)
     ]
-
-
-def handle_of(home: Home, call: Call[R_co], added: Added) -> Handle[R_co]:
-    return Handle(home, added.task_id, call.definition.result_of, added.outcome)

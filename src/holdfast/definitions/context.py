@@ -5,19 +5,49 @@ A handler gets it by annotating its first parameter with `Context`, or by callin
     @app.task
     def resize(ctx: Context, path: str) -> None: ...      # submitted as resize.submit(path)
 
-All methods may be called from the handler's thread, coroutine or process; none blocks on the store.
+All methods may be called from the handler's thread, coroutine or process; none blocks on the store,
+but for `transaction()`.
 """
 
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import Protocol
+from types import TracebackType
+from typing import Any, Protocol
 
 from holdfast.core.attempt import Claim
 from holdfast.core.duration import Duration, parse_duration
 from holdfast.core.payload import check_text
 from holdfast.core.task import Cost, Progress
 from holdfast.errors import HoldfastError
+
+
+class TaskTransaction(Protocol):
+    """What `ctx.transaction()` returns: a context manager, `async with` or `with`. Inside is the
+    database connection; leaving it completes the task.
+    """
+
+    def complete(self, result: Any) -> None:
+        """Store this as the task's result when the block is left."""
+        ...
+
+    async def __aenter__(self) -> Any: ...
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
+
+    def __enter__(self) -> Any: ...
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None: ...
 
 
 class ContextSink(Protocol):
@@ -35,6 +65,14 @@ class ContextSink(Protocol):
 
     def stop_requested(self) -> bool:
         """Whether the attempt was asked to stop: cancelled, out of time, or the worker leaves."""
+        ...
+
+    def transaction(self) -> TaskTransaction:
+        """The attempt's transaction; there is one for each attempt."""
+        ...
+
+    def open_transaction(self) -> TaskTransaction | None:
+        """The one that the handler is inside of."""
         ...
 
 
@@ -104,6 +142,38 @@ class Context:
         """Give this attempt more time: its timeout is now `time` from this moment."""
         self._sink.extend(parse_duration(time))
 
+    def transaction(self) -> TaskTransaction:
+        """Write to the store's own database, and complete this task in the same commit.
+
+            async with ctx.transaction() as conn:     # or `with`, in a handler that is not async
+                await conn.execute(…)
+                ctx.complete(result)                  # without it the result is None
+
+        Leaving the block records the task as completed and commits both; if the lease was lost
+        meanwhile, nothing of it is, and `LeaseLost` is raised. An exception inside rolls back, and
+        the attempt has failed as usual. What the handler does after the block changes the outcome
+        no more. `conn` is an asyncpg connection, for SQLite an object with `execute`, `fetchone`
+        and `fetchall`; in a sync handler `sqlite3.Connection` or `psycopg.Connection`. Needs a
+        store in a database (`Unsupported` otherwise). Keep it short: on SQLite everybody else who
+        wants to write waits.
+        """
+        return self._sink.transaction()
+
+    def complete(self, result: Any = None) -> None:
+        """Inside a `transaction()` block: the result to store when it is left."""
+        inside = self._sink.open_transaction()
+        if inside is None:
+            raise HoldfastError(
+                "ctx.complete() sets the result of a `ctx.transaction()` block and works only "
+                "inside one. Elsewhere the handler's return value is the result."
+            )
+        inside.complete(result)
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether the handler is inside its `transaction()` block."""
+        return self._sink.open_transaction() is not None
+
 
 _current: ContextVar[Context] = ContextVar("holdfast_context")
 
@@ -117,6 +187,11 @@ def context() -> Context:
             "no task is running here: `context()` works only inside a task's handler, "
             "while a worker or `drain()` runs it."
         ) from None
+
+
+def current_context() -> Context | None:
+    """The context of the task that is running right here, if one is."""
+    return _current.get(None)
 
 
 def enter_context(value: Context) -> None:

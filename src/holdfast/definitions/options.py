@@ -62,7 +62,9 @@ class SubmitKeywords(TypedDict, total=False):
 
     `run_at` is an aware datetime or ISO text with an offset; a naive one needs `timezone`.
     `expires` is a duration from now, or an instant. `lock` and the keys are taken literally: they
-    are often made from users' data, which must not be read as a template.
+    are often made from users' data, which must not be read as a template. `connection` is your own
+    open connection to the store's database: the task is part of its transaction, visible when you
+    commit and gone if you roll back.
     """
 
     queue: str | None
@@ -80,6 +82,7 @@ class SubmitKeywords(TypedDict, total=False):
     tags: str | Collection[str] | None
     requires: str | Collection[str] | None
     owner: str | None
+    connection: object | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +104,7 @@ class Options:
     tags: tuple[str, ...] = ()
     requires: frozenset[str] | None = None
     owner: str | None = None
+    connection: object | None = None
 
 
 NO_OPTIONS = Options()
@@ -118,6 +122,7 @@ _READERS: Mapping[str, Callable[[str, object], object]] = {
     "tags": readers.read_tags,
     "requires": readers.read_capabilities,
     "owner": readers.read_key,
+    "connection": lambda _name, value: value,
 }
 
 

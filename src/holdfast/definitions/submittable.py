@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 
 from holdfast.core.task import Json
-from holdfast.definitions.call import Call, submit_calls
+from holdfast.definitions.call import Call, submit_calls, submit_calls_async
 from holdfast.definitions.handle import Handle
 from holdfast.definitions.options import SubmitKeywords, read_options
 
@@ -39,19 +39,18 @@ class Submittable(ABC, Generic[P, R]):
         """The same task, submitted differently; see `SubmitKeywords`."""
 
     def submit(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
-        """Submit from sync code. When it returns, the task is durable."""
-        return self.home.wait_for(self._submitted(self.call(*args, **kwargs)))
+        """Submit from sync code. When it returns, the task is durable (with `connection`: when you
+        commit).
+        """
+        return submit_calls(self.home, [self.call(*args, **kwargs)])[0]
 
     async def submit_async(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
         """Submit from async code. When it returns, the task is durable."""
-        return await self._submitted(self.call(*args, **kwargs))
+        return (await submit_calls_async(self.home, [self.call(*args, **kwargs)]))[0]
 
     def delay(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
         """Another word for `submit`, for those who come from there."""
         return self.submit(*args, **kwargs)
-
-    async def _submitted(self, call: Call[R]) -> Handle[R]:
-        return (await submit_calls(self.home, [call]))[0]
 
 
 class WithOptions(Submittable[P, R]):

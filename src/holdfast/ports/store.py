@@ -1,6 +1,6 @@
 """What a store must promise. Stores keep and compare; `core` decides.
 
-Four protocols by noun (tasks, workers, queues, schema) and `Store`, which is all of them.
+Protocols by noun (tasks, workers, queues, transactions, schema) and `Store`, which is all of them.
 `stores/memory.py` is the shortest correct reading; `holdfast.testing` holds the suites that every
 store passes.
 
@@ -39,6 +39,7 @@ now. Retries keep their rank. Requeueing by an operator gives a fresh one. Claim
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -262,6 +263,69 @@ class QueueStore(Protocol):
         ...
 
 
+class Transaction(Protocol):
+    """An open transaction of the store's database, for one attempt: its handler's own writes, and
+    in the end its completion, in one commit.
+    """
+
+    @property
+    def connection(self) -> object:
+        """What the handler writes with. It neither commits nor rolls back by itself."""
+        ...
+
+    async def complete(self, settlement: Settlement, report: Report | None = None) -> None:
+        """Store what the attempt said last and how it ended, fenced like `report` and `save`, and
+        commit together with everything written through `connection`.
+
+        `LeaseLost`: the attempt is no longer this worker's, and all was rolled back (nothing is
+        noted or counted: the refusal of the attempt's ordinary settlement will be).
+        `StoreUnavailable`: no answer came; ask `committed`, never guess. Called at most once.
+        """
+        ...
+
+    async def committed(self) -> bool:
+        """After `complete` was left without an answer: whether it was committed. Found out by
+        looking; a commit that may still be under way is waited for. `StoreUnavailable`: ask again.
+        """
+        ...
+
+
+class TransactionStore(Protocol):
+    """Lets tasks take part in somebody's transaction. For stores with the ability `transactions`;
+    others raise `Unsupported`.
+    """
+
+    def transaction(
+        self, claim: Claim, *, blocking: bool = False
+    ) -> AbstractAsyncContextManager[Transaction]:
+        """A transaction for the attempt's handler. Left without `complete`, or by an exception, it
+        is rolled back.
+
+        `blocking`: its `connection` is for sync code, in a thread of the caller's choice; a store
+        that has no such connection raises `Unsupported`. Entering raises `LeaseLost` for an attempt
+        that is no longer the worker's. Nothing but the store's own connections is held back while
+        it is open: a worker that stops answering inside must not keep others from rescuing it for
+        long.
+        """
+        ...
+
+    def add_within(
+        self, connection: object, tasks: Sequence[NewTask], *, idempotency_window: float
+    ) -> Sequence[Added]:
+        """`TaskStore.add` inside the transaction that is open on the caller's own connection to
+        this database, in the calling thread: visible when the caller commits, gone if not.
+
+        `InvalidOption` for a connection that is unknown, asynchronous, or leads elsewhere.
+        """
+        ...
+
+    async def add_within_async(
+        self, connection: object, tasks: Sequence[NewTask], *, idempotency_window: float
+    ) -> Sequence[Added]:
+        """The same for an asynchronous connection."""
+        ...
+
+
 class SchemaStore(Protocol):
     """Keeps its own shape up to date."""
 
@@ -280,7 +344,7 @@ class SchemaStore(Protocol):
         ...
 
 
-class Store(TaskStore, WorkerStore, QueueStore, SchemaStore, Protocol):
+class Store(TaskStore, WorkerStore, QueueStore, TransactionStore, SchemaStore, Protocol):
     """The truth. Open it with `async with`."""
 
     @property
@@ -290,7 +354,9 @@ class Store(TaskStore, WorkerStore, QueueStore, SchemaStore, Protocol):
 
     @property
     def abilities(self) -> frozenset[str]:
-        """What this store can do that not all can: `many_processes`, `durable`."""
+        """What this store can do that not all can: `many_processes`, `durable`, `transactions`; and
+        `one_writer`: a transaction keeps every other writer waiting.
+        """
         ...
 
     async def open(self) -> None:

@@ -57,6 +57,12 @@ class Ledger:
             _announce(claim, settlement)
         self._save(settlement)
 
+    def completed(self, claim: Claim) -> None:
+        """This one is on disk already, by its handler's own transaction."""
+        if claim.lock is not None:
+            self._nudge(0.0)
+            self._wake({claim.queue})
+
     def saved(self, settlements: Sequence[Settlement]) -> None:
         """These are on disk: whatever they made ready may start."""
         if not self._echoes:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Set as AbstractSet
+from contextlib import suppress
 
 import structlog
 
-from holdfast.core.attempt import Refusal, Report, Settlement
+from holdfast.core.attempt import Claim, Refusal, Report, Settlement
 from holdfast.core.task import Cost, TaskId
 from holdfast.errors import StoreUnavailable
 from holdfast.ports.store import TaskStore
@@ -41,6 +43,7 @@ class Reporter:
         self._on_refused = on_refused
         self._guard = threading.Lock()
         self._waiting: dict[_Key, Report] = {}
+        self._held: set[_Key] = set()
         self._writing = asyncio.Lock()
         self._wake = asyncio.Event()
         self._outage = Outage("report")
@@ -68,7 +71,27 @@ class Reporter:
         if self._waiting or self._writing.locked():
             await self._write({(one.task_id, one.attempt) for one in settlements})
 
-    async def _write(self, keys: Collection[_Key] | None) -> None:
+    async def hold(self, claim: Claim) -> None:
+        """Store what this attempt has said; what it says from now on is for `take`."""
+        key = (claim.task_id, claim.attempt)
+        with self._guard:
+            self._held.add(key)
+        if self._waiting or self._writing.locked():
+            await self._write({key})
+
+    def take(self, claim: Claim) -> Report | None:
+        """What it has said since, for whoever stores it otherwise. From any thread."""
+        with self._guard:
+            return self._waiting.pop((claim.task_id, claim.attempt), None)
+
+    def let_go(self, claim: Claim) -> None:
+        """Store its reports as usual again. From any thread."""
+        with self._guard:
+            self._held.discard((claim.task_id, claim.attempt))
+        with suppress(RuntimeError):  # the loop was closed: nobody reports any more
+            self._loop.call_soon_threadsafe(self._wake.set)
+
+    async def _write(self, keys: AbstractSet[_Key] | None) -> None:
         async with self._writing:
             reports = self._pick(keys)
             while reports:
@@ -87,11 +110,10 @@ class Reporter:
         if refusals:
             await self._on_refused(refusals)
 
-    def _pick(self, keys: Collection[_Key] | None) -> list[Report]:
+    def _pick(self, keys: AbstractSet[_Key] | None) -> list[Report]:
         with self._guard:
             if keys is None:
-                picked, self._waiting = list(self._waiting.values()), {}
-                return picked
+                keys = self._waiting.keys() - self._held
             return [self._waiting.pop(key) for key in keys & self._waiting.keys()]
 
 

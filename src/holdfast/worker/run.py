@@ -7,6 +7,7 @@ a body that catches the interruption and returns early has not done its work.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from enum import StrEnum
@@ -16,6 +17,8 @@ from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Outcome
 from holdfast.core.task import Cost, Progress
 from holdfast.definitions.definition import Definition
+from holdfast.errors import AttemptTimeout, LeaseLost, Unsupported
+from holdfast.worker.transactions import Completion, Desk, RunTransaction
 
 
 class StopReason(StrEnum):
@@ -33,11 +36,12 @@ class Run:
     `deadline` is in monotonic time and may move (`extend`). A runner looks at it again when it
     passes, and registers `on_stop` to hear `stop()` at once, `on_extend` to hear of a new deadline
     (from whatever thread the handler runs in). Once `ended` is set nobody listens to it any more.
+    `completion` is set from the moment its handler's transaction begins to commit.
     """
 
     __slots__ = (
-        "_reports", "claim", "deadline", "definition", "ended", "on_extend", "on_stop", "started",
-        "stop_reason",
+        "_desk", "_reports", "_transaction", "claim", "completion", "deadline", "definition",
+        "ended", "on_extend", "on_stop", "started", "stop_reason",
     )  # fmt: skip
 
     def __init__(
@@ -47,6 +51,7 @@ class Run:
         deadline: float | None,
         reports: Callable[[Report], None],
         started: float = 0.0,
+        desk: Desk | None = None,
     ) -> None:
         self.claim = claim
         self.definition = definition
@@ -56,7 +61,10 @@ class Run:
         self.on_stop: Callable[[StopReason], None] | None = None
         self.on_extend: Callable[[Run], None] | None = None
         self.ended = False
+        self.completion: Completion | None = None
         self._reports = reports
+        self._desk = desk
+        self._transaction: RunTransaction | None = None
 
     def stop(self, reason: StopReason) -> None:
         """Ask the runner to end this run early. The first reason stands."""
@@ -68,7 +76,7 @@ class Run:
     def report(
         self, *, progress: Progress | None = None, cost: Cost | None = None, log: str | None = None
     ) -> None:
-        if self.ended:
+        if self.ended or self.completion is not None:
             return
         claim = self.claim
         logs = () if log is None else (log,)
@@ -84,6 +92,31 @@ class Run:
 
     def stop_requested(self) -> bool:
         return self.stop_reason is not None
+
+    def refuse_if_stopped(self) -> None:
+        """A run that was told to stop ends as that stop says; its transaction cannot outvote it."""
+        match self.stop_reason:
+            case None if not self.ended:
+                return
+            case StopReason.TIMED_OUT:
+                raise AttemptTimeout("the attempt ran out of time inside its transaction")
+            case StopReason.LOST:
+                raise LeaseLost(self.claim.task_id, self.claim.attempt)
+            case _:
+                raise asyncio.CancelledError("the attempt was stopped inside its transaction")
+
+    def transaction(self) -> RunTransaction:
+        if self._desk is None:
+            raise Unsupported(
+                "ctx.transaction() works only where a worker runs the task, on a store in a "
+                "database (sqlite:/// or postgresql://)."
+            )
+        if self._transaction is None:
+            self._transaction = RunTransaction(self, self._desk)
+        return self._transaction
+
+    def open_transaction(self) -> RunTransaction | None:
+        return self._transaction if self._transaction and self._transaction.is_open else None
 
 
 class Runner(Protocol):

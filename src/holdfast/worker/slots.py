@@ -23,6 +23,7 @@ from holdfast.worker.middleware.chain import Execute
 from holdfast.worker.pace import Pace
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.shelf import Shelf
+from holdfast.worker.transactions import Desk
 from holdfast.worker.verdict import judge, stopped, unknown
 
 log = structlog.get_logger("holdfast.worker")
@@ -55,6 +56,7 @@ class Slots:
         settle: Callable[[Claim, Outcome], None],
         too_old: float,
         confirm: Callable[[WorkerId], Awaitable[bool]],
+        desk: Desk | None = None,
     ) -> None:
         self._shelf = shelf
         self._registry = registry
@@ -65,6 +67,7 @@ class Slots:
         self._settle = settle
         self._too_old = too_old
         self._confirm = confirm
+        self._desk = desk
         self._running: dict[Run, asyncio.Task[None]] = {}
         self._doubted: set[TaskId] = set()
         self._slots: set[asyncio.Task[None]] = set()
@@ -194,7 +197,7 @@ class Slots:
             return None
         timeout = definition.timeout_of(claim)
         deadline = None if timeout is None else now + timeout
-        return Run(claim, definition, deadline, self._report, now)
+        return Run(claim, definition, deadline, self._report, now, self._desk)
 
     async def _follow(
         self, run: Run, slot: asyncio.Task[None], rest: Awaitable[Outcome]
@@ -221,6 +224,9 @@ class Slots:
     def _conclude(self, run: Run, outcome: Outcome) -> None:
         if run.stop_reason is StopReason.LOST:
             log.warning("task.lease_lost", task=run.claim.task_id, attempt=run.claim.attempt)
+        if run.completion is not None:
+            run.completion.unless_committed(lambda: self._settle(run.claim, outcome))
+            return
         # Also what was lost: if somebody else has the task now, its history must show the refusal.
         self._settle(run.claim, outcome)
 

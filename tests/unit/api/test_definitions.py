@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import pytest
 
@@ -85,6 +85,11 @@ class TestTheFunctionStaysItself:
             def extend(self, seconds: float) -> None: ...
             def stop_requested(self) -> bool:
                 return False
+
+            def transaction(self) -> NoReturn:
+                raise NotImplementedError
+
+            def open_transaction(self) -> None: ...
 
         assert who(Context(claim(), Silent()), "hello") == "hello t"
 

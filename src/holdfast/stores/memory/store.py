@@ -47,12 +47,13 @@ from holdfast.stores.memory.values import (
     span_us,
     started,
 )
+from holdfast.stores.refusing import NoTransactions
 
 _ALIVE = (WorkerStatus.ACTIVE, WorkerStatus.DRAINING)
 _AHEAD_CAP = 1000
 
 
-class MemoryStore:
+class MemoryStore(NoTransactions):
     """All of `ports.store.Store`, without durability. Usable from any thread and event loop."""
 
     url = "memory://"

@@ -18,13 +18,15 @@ BUSY_TIMEOUT: Final = 10.0
 T = TypeVar("T")
 
 
-def connect(path: Path, *, create: bool = False) -> sqlite3.Connection:
+def connect(
+    path: Path, *, create: bool = False, kind: type[sqlite3.Connection] = sqlite3.Connection
+) -> sqlite3.Connection:
     """A connection that writes. Transactions are begun and ended by hand.
 
     Only `create` makes a missing file: a store whose file vanished must say so, not start afresh.
     """
     with explained(path):
-        db = _open(path, "rwc" if create else "rw")
+        db = _open(path, "rwc" if create else "rw", kind)
         try:
             # Of two that do this to a new file, SQLite tells one "locked" without waiting.
             patiently(lambda: _use_wal(db, path))
@@ -50,7 +52,9 @@ def connect_reader(path: Path) -> sqlite3.Connection:
     return db
 
 
-def _open(path: Path, mode: str) -> sqlite3.Connection:
+def _open(
+    path: Path, mode: str, kind: type[sqlite3.Connection] = sqlite3.Connection
+) -> sqlite3.Connection:
     return sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}",
         uri=True,
@@ -58,6 +62,7 @@ def _open(path: Path, mode: str) -> sqlite3.Connection:
         isolation_level=None,
         check_same_thread=False,
         cached_statements=512,
+        factory=kind,
     )
 
 

@@ -11,6 +11,7 @@ import asyncio
 import os
 import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
@@ -23,8 +24,19 @@ from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Task, TaskId, WorkerId
 from holdfast.errors import StoreError
 from holdfast.ports.clock import Clock
+from holdfast.ports.store import Transaction
 from holdfast.stores.clock import SystemClock
-from holdfast.stores.sqlite import add, checks, fleet, numbers, operations, reads, schema
+from holdfast.stores.sqlite import (
+    add,
+    checks,
+    fleet,
+    numbers,
+    operations,
+    reads,
+    schema,
+    transactions,
+    within,
+)
 from holdfast.stores.sqlite.claims import Ask, Claiming, Taken
 from holdfast.stores.sqlite.connection import connect
 from holdfast.stores.sqlite.faults import explained
@@ -40,7 +52,7 @@ T = TypeVar("T")
 class SQLiteStore:
     """All of `ports.store.Store` in one file. Open once per process; any event loop may use it."""
 
-    abilities = frozenset({"durable", "many_processes"})
+    abilities = frozenset({"durable", "many_processes", "one_writer", "transactions"})
 
     def __init__(self, path: str | Path, *, clock: Clock | None = None) -> None:
         self._path = Path(path)
@@ -176,6 +188,25 @@ class SQLiteStore:
 
     async def resume(self, queue: str) -> bool:
         return await self._write(lambda unit: fleet.resume(unit, queue))
+
+    # Transactions
+
+    def transaction(
+        self, claim: Claim, *, blocking: bool = False
+    ) -> AbstractAsyncContextManager[Transaction]:
+        return transactions.transaction(self._path, self._clock, claim, blocking=blocking)
+
+    def add_within(
+        self, connection: object, tasks: Sequence[NewTask], *, idempotency_window: float
+    ) -> Sequence[Added]:
+        return within.add(self._path, self._clock, connection, tasks, window=idempotency_window)
+
+    async def add_within_async(
+        self, connection: object, tasks: Sequence[NewTask], *, idempotency_window: float
+    ) -> Sequence[Added]:
+        return await within.add_async(
+            self._path, self._clock, connection, tasks, window=idempotency_window
+        )
 
     # Schema: also of a store that cannot be opened because its version is another.
 

@@ -18,6 +18,7 @@ from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Task, TaskId, WorkerId
 from holdfast.errors import IdempotencyConflict, StoreUnavailable, WorkerGone
 from holdfast.ports.store import Store
+from holdfast.stores.refusing import NoTransactions
 from holdfast.testing.simulation.ledger import Ledger
 from holdfast.testing.simulation.world import Until, World
 
@@ -48,7 +49,7 @@ class Faults:
         self.before = self.after = 0.0
 
 
-class ObservedStore:
+class ObservedStore(NoTransactions):
     """All of `ports.store.Store`, for one actor."""
 
     def __init__(

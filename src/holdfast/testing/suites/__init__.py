@@ -42,6 +42,7 @@ pytest.register_assert_rewrite(
             "settling",
             "standing",
             "submitting",
+            "transacting",
             "unique",
             "unlocking",
         )
@@ -72,6 +73,7 @@ from holdfast.testing.suites.rescuing import RescueSuite, WorkerSuite  # noqa: E
 from holdfast.testing.suites.settling import SettleSuite  # noqa: E402
 from holdfast.testing.suites.standing import StandingSuite  # noqa: E402
 from holdfast.testing.suites.submitting import SubmitSuite  # noqa: E402
+from holdfast.testing.suites.transacting import TransactionSuite  # noqa: E402
 from holdfast.testing.suites.unique import UniqueKeySuite  # noqa: E402
 from holdfast.testing.suites.unlocking import UnlockSuite  # noqa: E402
 
@@ -105,6 +107,7 @@ class StoreConformance(
     StandingSuite,
     StatsSuite,
     EdgeSuite,
+    TransactionSuite,
     ManyProcessesSuite,
 ):
     """Everything a store promises."""
@@ -139,6 +142,7 @@ __all__ = [
     "StoreConformance",
     "StoreSuite",
     "SubmitSuite",
+    "TransactionSuite",
     "UniqueKeySuite",
     "UnlockSuite",
     "WorkerSuite",

@@ -44,7 +44,9 @@ class OpenSuite(StoreSuite):
         assert scheme.isalpha()
 
     async def test_abilities_are_known_words(self, store: Store) -> None:
-        assert store.abilities <= {"many_processes", "durable"}
+        known = {"many_processes", "durable", "transactions", "one_writer"}
+
+        assert store.abilities <= known
 
     async def test_another_handle_sees_what_was_acknowledged(
         self, store: Store, worker: WorkerId, open_another: OpenAnother

@@ -7,13 +7,14 @@ import sys
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import asdict
-from typing import Any
+from typing import Any, NoReturn
 
 from holdfast.core.attempt import Claim
 from holdfast.core.lifecycle import Failed, Outcome
 from holdfast.core.task import Cost, Progress
 from holdfast.definitions.context import Context, enter_context
 from holdfast.definitions.definition import Definition
+from holdfast.errors import Unsupported
 from holdfast.worker.processes.channel import Channel
 from holdfast.worker.processes.interruption import Interruption
 from holdfast.worker.processes.memory import capped, over_limit
@@ -43,6 +44,15 @@ class LineSink:
 
     def stop_requested(self) -> bool:
         return self._interruption.came
+
+    def transaction(self) -> NoReturn:
+        raise Unsupported(
+            "ctx.transaction() does not work in the process executor; use executor='thread' or an "
+            "async handler for this task."
+        )
+
+    def open_transaction(self) -> None:
+        return None
 
 
 class Body:

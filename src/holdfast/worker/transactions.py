@@ -1,0 +1,236 @@
+"""`ctx.transaction()` on the worker's side: a handler's writes and its task's end in one commit.
+
+From the moment a transaction begins to commit, the run has a `Completion`. Whoever concludes the
+run waits for it: what was committed is not settled again, whatever the body does afterwards. If the
+commit's answer was lost, the store is asked until it knows. Nothing is ever guessed.
+
+A handler may run on the worker's loop, in a thread, or on a loop of its own in a thread. The
+store's transaction lives on the loop of the handler; sync handlers borrow the worker's loop for it.
+
+What a handler reports (progress, cost, log lines) while it is inside is kept back and stored by the
+same commit: on SQLite nobody else may write meanwhile, and afterwards the fence would refuse it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+
+import structlog
+
+from holdfast.core.attempt import Claim, Report
+from holdfast.core.lifecycle import Succeeded, settle
+from holdfast.errors import HoldfastError, StoreUnavailable
+from holdfast.ports.store import Transaction, TransactionStore
+from holdfast.shielding import to_the_end
+from holdfast.worker.outage import Outage
+
+if TYPE_CHECKING:
+    from holdfast.worker.run import Run
+
+log = structlog.get_logger("holdfast.worker")
+
+T = TypeVar("T")
+
+_NULL: Final = b"null"
+
+
+class Holding(Protocol):
+    """Keeps the reports of an attempt back while it is inside its transaction."""
+
+    async def hold(self, claim: Claim) -> None: ...
+
+    def take(self, claim: Claim) -> Report | None: ...
+
+    def put(self, report: Report) -> None: ...
+
+    def let_go(self, claim: Claim) -> None: ...
+
+
+class Desk:
+    """What the transactions of one worker share."""
+
+    def __init__(
+        self,
+        store: TransactionStore,
+        loop: asyncio.AbstractEventLoop,
+        reports: Holding,
+        completed: Callable[[Claim], None],
+    ) -> None:
+        self.store = store
+        self.loop = loop
+        self.reports = reports
+        self.completed = completed
+
+    async def on_loop(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await something that belongs to the worker's loop, from whatever loop this is."""
+        if asyncio.get_running_loop() is self.loop:
+            return await work
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """The same from a thread without a loop."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+
+class Completion:
+    """Whether a run's transaction was committed: True, False, or None if nobody will ever know
+    here, because the worker ends. Then the task is left as it is, for a rescuer to look at.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._known: Future[bool | None] = Future()
+
+    def known(self, committed: bool | None) -> None:
+        self._known.set_result(committed)
+
+    def unless_committed(self, settle: Callable[[], None]) -> None:
+        """Call this, now or as soon as it is known, if the run has to be settled otherwise."""
+        if self._known.done():
+            if self._known.result() is False:
+                settle()
+        else:
+            self._known.add_done_callback(
+                lambda _: self._loop.call_soon_threadsafe(self.unless_committed, settle)
+            )
+
+
+class RunTransaction:
+    """The one transaction of a run, for `async with` and for `with`."""
+
+    def __init__(self, run: Run, desk: Desk) -> None:
+        self._run = run
+        self._desk = desk
+        self._result = _NULL
+        self._opened: AbstractAsyncContextManager[object] | None = None
+        self.is_open = False
+
+    def complete(self, result: Any) -> None:
+        self._result = self._run.definition.dump_result(result)
+
+    async def __aenter__(self) -> Any:
+        return await self._entered(blocking=False)
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._left(kind, error, trace)
+
+    def __enter__(self) -> Any:
+        if _has_running_loop():
+            raise HoldfastError(
+                "this handler is async: write `async with ctx.transaction() as conn`. A plain "
+                "`with` would hold up the event loop."
+            )
+        return self._desk.wait(self._entered(blocking=True))
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._desk.wait(self._left(kind, error, trace))
+
+    async def _entered(self, *, blocking: bool) -> object:
+        if self._run.completion is not None:
+            raise HoldfastError(
+                f"task {self._run.claim.task_id} was completed by its transaction already; there "
+                "is one for each attempt. Submit another task for what comes after it."
+            )
+        if self._opened is not None:
+            raise HoldfastError("the handler is inside its transaction already; use its connection")
+        opened = self._opened = self._open(blocking=blocking)
+        try:
+            connection = await opened.__aenter__()
+        except BaseException:
+            self._opened = None
+            raise
+        self.is_open = True
+        return connection
+
+    async def _left(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        opened, self._opened, self.is_open = self._opened, None, False
+        assert opened is not None
+        await opened.__aexit__(kind, error, trace)
+
+    @asynccontextmanager
+    async def _open(self, *, blocking: bool) -> AsyncIterator[object]:
+        desk, claim = self._desk, self._run.claim
+        self._result = _NULL
+        transaction = desk.store.transaction(claim, blocking=blocking)
+        await desk.on_loop(desk.reports.hold(claim))
+        try:
+            async with transaction as inside:
+                yield inside.connection
+                await to_the_end(self._commit(inside))
+        finally:
+            desk.reports.let_go(claim)
+
+    async def _commit(self, inside: Transaction) -> None:
+        self._run.refuse_if_stopped()
+        claim, desk = self._run.claim, self._desk
+        settlement = settle(claim, Succeeded(self._result), backoff=_never, crash_limit=1)
+        completion = self._run.completion = Completion(desk.loop)
+        committed: bool | None = None
+        report = desk.reports.take(claim)
+        try:
+            try:
+                await inside.complete(settlement, report)
+                committed = True
+            except StoreUnavailable as error:
+                committed = await _find_out(inside, claim, error)
+                if not committed:
+                    raise
+            except Exception:
+                committed = False
+                raise
+        finally:
+            if committed:
+                desk.loop.call_soon_threadsafe(desk.completed, claim)
+            elif committed is False:
+                self._run.completion = None
+                if report is not None:
+                    desk.reports.put(report)
+            completion.known(committed)
+
+
+async def _find_out(inside: Transaction, claim: Claim, error: StoreUnavailable) -> bool:
+    """The answer to a commit was lost, or the store was away: look, for as long as it takes."""
+    outage = Outage("commit")
+    while True:
+        try:
+            committed = await inside.committed()
+        except StoreUnavailable as away:
+            await asyncio.sleep(outage.delay(away))
+        else:
+            outage.over()
+            log.warning(
+                "task.commit_found_out", task=claim.task_id, committed=committed, error=str(error)
+            )
+            return committed
+
+
+def _never(_n: int) -> float:
+    raise AssertionError("a completed task has no next attempt to wait for")
+
+
+def _has_running_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
