@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import asyncpg
 import pytest
 
+from holdfast.testing.eventually import eventually
 from holdfast.testing.servers.postgres import PostgresServer
 from holdfast.testing.servers.proxy import Fate, Proxy
 
@@ -68,6 +69,18 @@ async def test_a_cut_says_nothing_but_the_server_knows(
 
     assert ambush.sprung.is_set()
     assert await count(url) == happened
+
+
+async def test_a_late_request_happens_when_its_client_has_given_up(proxy: Proxy, url: str) -> None:
+    connection = await asyncpg.connect(url)
+    proxy.slowness = 0.3
+    proxy.ambush("INSERT INTO t", Fate.LATE_REQUEST)
+
+    with pytest.raises((asyncpg.PostgresConnectionError, ConnectionError)):
+        await connection.fetchval(INSERT, 7)
+
+    assert await count(url) == 0
+    assert await eventually(lambda: count(url)) == 1
 
 
 @pytest.mark.parametrize("sql", [INSERT, "INSERT INTO t VALUES (7)"], ids=["prepared", "simple"])

@@ -36,6 +36,7 @@ class Fate(enum.Enum):
     """What becomes of a request and its answer."""
 
     LOSE_REQUEST = "cut before the server hears it: it did not happen"
+    LATE_REQUEST = "cut, but the server hears it `slowness` seconds later: it will yet happen"
     LOSE_ANSWER = "cut when the server has answered: it happened, and nobody was told"
     CUT_ANSWER = "cut in the middle of the answer"
     STALL = "the answer is held until `resume`"
@@ -68,7 +69,7 @@ class Proxy:
     Attributes:
         rule: Called with the SQL of each request; says what becomes of it.
         latency: Seconds that every answer takes longer.
-        slowness: Seconds of `Fate.DELAY`.
+        slowness: Seconds of `Fate.DELAY` and `Fate.LATE_REQUEST`.
         seen: The SQL of all requests so far, if `records`.
     """
 
@@ -211,6 +212,8 @@ class Link:
                     self._fate = self._proxy.fate_of(self._asked.sql)
                     if self._fate is Fate.LOSE_REQUEST:
                         return
+                    if self._fate is Fate.LATE_REQUEST:
+                        await self._be_late(message.data)
                 self._to_server.write(message.data)
             await self._to_server.drain()
 
@@ -234,6 +237,13 @@ class Link:
             held = b""
             await self._to_client.drain()
         await self._part(held)
+
+    async def _be_late(self, request: bytes) -> None:
+        """Ends when the server has answered, to nobody: then `_answer` ends the connection."""
+        self._to_client.transport.abort()
+        await asyncio.sleep(self._proxy.slowness)
+        self._to_server.write(request)
+        await asyncio.get_running_loop().create_future()
 
     async def _is_cut(self, answer: bytes) -> bool:
         """Let the answer meet its fate; whether that was the end of the connection."""
