@@ -37,7 +37,7 @@ format: ## Format the code and fix what ruff can fix
 setup: ## Make the environment for development in .venv
 	@scripts/setup test
 
-bench: ## Measure this machine: submit, drain, pick-up, idle, beside raw SQL and a peer
+bench: ## Measure this machine: Holdfast beside raw SQL and its peers, and write the page of it
 	@scripts/setup test
 	$(BIN)/python -m bench $(ARGS)
 
@@ -55,5 +55,5 @@ build: ## Build the wheel into dist/
 	@ls dist
 
 clean: ## Remove the environment, the caches and what was built
-	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .bench dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,52 @@
+"""What the measuring side asks of a peer, in the peer's own interpreter. Standard library only.
+
+Each file beside this one holds one peer: its tasks at module level, where its own worker imports
+them, and a `Driver` that submits. How its workers are started is in `roster.py`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+POSTGRES = os.environ.get("BENCH_POSTGRES", "")
+REDIS = os.environ.get("BENCH_REDIS", "")
+SQLITE = Path(os.environ.get("BENCH_SQLITE", "."))
+KEEP_RESULTS = os.environ.get("BENCH_RESULTS") == "1"
+PIECE = 1000
+"""Tasks in one bulk call."""
+
+
+class Driver:
+    """One peer, as a producer sees it. Not every peer has every verb."""
+
+    async def install(self) -> None:
+        """Make tables, or whatever an empty server lacks."""
+
+    async def open(self) -> None:
+        """Connect; not timed."""
+
+    async def submit(self, count: int) -> None:
+        """One call for each task, the next when the last has returned."""
+        raise NotImplementedError
+
+    async def bulk(self, count: int) -> None:
+        """The peer's own call for many."""
+        raise NotImplementedError
+
+    async def fill(self, count: int) -> None:
+        """Any quick way to enqueue; not timed."""
+        await self.submit(count)
+
+    async def send(self, sent: float) -> None:
+        """One task that records how long it was on its way."""
+        raise NotImplementedError
+
+    async def finished(self) -> int:
+        """How many tasks the peer's store shows as finished, or holds a result of."""
+        raise NotImplementedError
+
+
+def pieces(count: int) -> list[range]:
+    """`range(count)` in bulk calls."""
+    return [range(start, min(start + PIECE, count)) for start in range(0, count, PIECE)]

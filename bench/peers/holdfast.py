@@ -1,0 +1,37 @@
+"""Holdfast itself, measured as its peers are: arguments validated, results stored."""
+
+from __future__ import annotations
+
+from bench.peers import bodies, driver
+from holdfast.app import Holdfast
+from holdfast.core.task import State
+
+app = Holdfast(url=driver.POSTGRES or f"sqlite:///{driver.SQLITE}/holdfast.db")
+noop = app.task(name="noop")(bodies.async_noop)
+stamp = app.task(name="stamp")(bodies.async_stamp)
+
+
+class Queue(driver.Driver):
+    async def install(self) -> None:
+        await app.migrate_async()
+
+    async def open(self) -> None:
+        await app.open_async()
+        await (await app.verbs()).stats()
+
+    async def submit(self, count: int) -> None:
+        for number in range(count):
+            await noop.submit_async(number)
+
+    async def bulk(self, count: int) -> None:
+        for piece in driver.pieces(count):
+            await app.submit_many_async([noop.call(number) for number in piece])
+
+    async def fill(self, count: int) -> None:
+        await self.bulk(count)
+
+    async def send(self, sent: float) -> None:
+        await stamp.submit_async(sent)
+
+    async def finished(self) -> int:
+        return (await (await app.verbs()).stats()).states[State.COMPLETED]

@@ -1,0 +1,143 @@
+"""The servers that products are measured on, started for the run and gone with it.
+
+PostgreSQL is as durable as it comes: `fsync` and `synchronous_commit` on. Redis (Valkey, from a
+wheel) keeps nothing on disk, its quickest way: that is to the advantage of the peers that use it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import asyncpg
+
+from bench.environments import Unavailable, environment
+from bench.machine import cpu_seconds, parent
+from holdfast.testing.servers.postgres import PostgresServer
+
+SETTINGS = {"shared_buffers": "1GB", "max_wal_size": "4GB"}
+"""What anybody sets who means PostgreSQL to be quick; all else is its default."""
+
+
+@dataclass(frozen=True, slots=True)
+class Postgres:
+    """A running PostgreSQL, and what it has done so far."""
+
+    admin: str
+    """The URL of a database that is not measured."""
+    pid: int | None
+    """The process that all others of the server descend from, if it is on this machine."""
+
+    def fresh(self, name: str) -> str:
+        """The URL of an empty database of that name. What was in it before is gone."""
+        self.drop(name)
+        ask(self.admin, f'CREATE DATABASE "{name}"')
+        ask(self.admin, "CHECKPOINT")
+        return urlunsplit(urlsplit(self.admin)._replace(path=f"/{name}"))
+
+    def drop(self, name: str) -> None:
+        ask(self.admin, f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+
+    def wal(self) -> int:
+        """Bytes of write-ahead log ever written."""
+        return int(ask(self.admin, "SELECT pg_current_wal_insert_lsn() - '0/0'::pg_lsn"))
+
+    def cpu(self) -> float:
+        """Processor seconds of all its processes so far; 0 if it is not on this machine."""
+        return cpu_seconds(self.pid) if self.pid else 0.0
+
+    def version(self) -> str:
+        return f"PostgreSQL {ask(self.admin, 'SHOW server_version')}"
+
+
+def ask(url: str, query: str) -> Any:
+    """The first value that a query answers with, on a connection of its own."""
+
+    async def work() -> Any:
+        connection = await asyncpg.connect(url)
+        try:
+            return await connection.fetchval(query)
+        finally:
+            await connection.close()
+
+    return asyncio.run(work())
+
+
+@contextmanager
+def postgres(folder: Path | None = None) -> Iterator[Postgres]:
+    """A PostgreSQL server of our own, or the one that `BENCH_POSTGRES` names."""
+    given = os.environ.get("BENCH_POSTGRES")
+    if given:
+        yield Postgres(given, parent(int(ask(given, "SELECT pg_backend_pid()"))))
+        return
+    with PostgresServer(folder, settings=SETTINGS) as server:
+        yield Postgres(server.url(), server.pid)
+
+
+@dataclass(frozen=True, slots=True)
+class Redis:
+    """A running Redis that keeps nothing on disk."""
+
+    url: str
+    pid: int
+
+    def fresh(self) -> str:
+        """The URL of an empty database; there is only one, and it is emptied."""
+        parts = urlsplit(self.url)
+        with socket.create_connection((str(parts.hostname), parts.port or 6379), 5) as connection:
+            connection.sendall(b"FLUSHALL\r\n")
+            if not connection.recv(100).startswith(b"+OK"):
+                raise Unavailable("Redis did not empty itself")
+        return self.url
+
+    def cpu(self) -> float:
+        return cpu_seconds(self.pid)
+
+
+@contextmanager
+def redis(folder: Path) -> Iterator[Redis]:
+    """A Redis server of our own."""
+    found = sorted(environment("valkey").parent.glob("lib/*/site-packages/**/valkey-server"))
+    if not found:
+        raise Unavailable("the wheel of Valkey holds no server for this system")
+    port = _free_port()
+    options = ["--bind", "127.0.0.1", "--port", str(port), "--save", "", "--appendonly", "no"]
+    process = subprocess.Popen(
+        [found[0], *options, "--dir", str(folder)],
+        stdout=subprocess.DEVNULL,
+        stdin=subprocess.DEVNULL,
+    )
+    try:
+        _until_open(port, process)
+        yield Redis(f"redis://127.0.0.1:{port}/0", process.pid)
+    finally:
+        process.terminate()
+        process.wait(10)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def _until_open(port: int, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + 10
+    while process.poll() is None and time.monotonic() < deadline:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+        except OSError:
+            time.sleep(0.05)
+        else:
+            return
+    raise Unavailable("Redis did not start")
