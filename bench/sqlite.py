@@ -66,7 +66,7 @@ def play(samples: Samples, size: Size) -> None:
 
 
 def claims(size: Size) -> list[growth.ClaimCost]:
-    """What a claim costs in a shallow store, over a deep backlog, and over a deep history besides."""
+    """What a claim costs in a shallow store, over a deep backlog, and with a deep history too."""
     deep = size.deep
     with scratch() as folder:
         return growth.measure(folder / "bench.db", ((1_000, 0), (deep, 0), (deep, deep)))
