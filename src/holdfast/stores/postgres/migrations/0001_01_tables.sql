@@ -32,7 +32,7 @@ CREATE TABLE holdfast.task (
     created_at bigint NOT NULL,
     run_at bigint NOT NULL,
     lane integer NOT NULL,
-    max_retries integer NOT NULL,
+    max_retries bigint NOT NULL,
     timeout double precision, -- seconds
     expires_at bigint,
     parent_id text,
@@ -139,6 +139,9 @@ CREATE TABLE holdfast.done (
 CREATE TABLE holdfast.done_other PARTITION OF holdfast.done DEFAULT;
 
 CREATE INDEX done_dead_end ON holdfast.done (state, id) WHERE state <> 'completed';
+-- For the pruner. Rows come in by the time they finished, so that a summary per range is enough.
+CREATE INDEX done_finished ON holdfast.done USING brin (finished_at)
+WITH (pages_per_range = 32, autosummarize = on);
 
 -- What only some tasks have: an earlier attempt, progress, costs, a cancel request, a new rank. NULL
 -- means "as in `task`", or that there is none.

@@ -91,3 +91,13 @@ AS $$
         WHEN 'normal' THEN 600000000 ELSE 0
     END
 $$;
+
+-- Bytes for people: as text if they are any.
+CREATE FUNCTION holdfast.as_text(bytes bytea) RETURNS text
+LANGUAGE plpgsql IMMUTABLE STRICT
+AS $$
+BEGIN
+    RETURN convert_from(bytes, 'UTF8');
+EXCEPTION WHEN character_not_in_repertoire OR untranslatable_character THEN
+    RETURN encode(bytes, 'base64');
+END $$;

@@ -67,3 +67,19 @@ BEGIN
     USING unnest(names, unique_keys) AS given (n, k)
     WHERE u.name = given.n AND u.key = given.k AND u.id IS NULL;
 END $$;
+
+-- Lock the rows of the unique keys that these tasks have, in order.
+CREATE FUNCTION holdfast.hold_unique_keys(ids uuid[]) RETURNS void
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+BEGIN
+    PERFORM 1
+    FROM holdfast.task JOIN holdfast.unique_key AS u
+    ON u.name = task.name AND u.key = task.unique_key
+    WHERE task.id = ANY (ids) AND task.unique_key IS NOT NULL AND u.id = task.id
+    ORDER BY u.name, u.key FOR UPDATE OF u;
+END $$;

@@ -25,7 +25,7 @@
 -- are microseconds. Answers only for tasks that are not simply new and queued.
 CREATE FUNCTION holdfast.add_rows(
     ids text[], names text[], payloads bytea[], lanes integer[], head_starts bigint[],
-    max_retries integer[], timeouts double precision[], delays bigint[], run_ats bigint[],
+    max_retries bigint[], timeouts double precision[], delays bigint[], run_ats bigint[],
     expires_in bigint[], expires_at bigint[], retries text[], unique_keys text[],
     idempotency_keys text[], fingerprints text[], locks text[], owners text[], traces text[],
     parents text[], tags text[], idempotency_window bigint, now bigint DEFAULT NULL
@@ -138,7 +138,7 @@ AS $$
         FROM json_to_recordset(add.tasks) AS task (
             id text, name text, payload text, queue text, priority text, head_start bigint,
             delay double precision, run_at bigint, expires_in double precision, expires_at bigint,
-            max_retries integer, timeout double precision, retry text, unique_key text,
+            max_retries bigint, timeout double precision, retry text, unique_key text,
             idempotency_key text, fingerprint text, lock text, requires text[], tags json,
             owner text, trace text, parent_id text
         )

@@ -8,7 +8,7 @@ CREATE FUNCTION holdfast.claim(
     worker text, queues text[], capabilities text[], max integer, now bigint DEFAULT NULL
 ) RETURNS TABLE (
     id text, rank bigint, lane integer, attempt integer, name text, payload bytea,
-    max_retries integer, timeout double precision, retry text, lock_key text, fence bigint,
+    max_retries bigint, timeout double precision, retry text, lock_key text, fence bigint,
     trace text, owner text, charged integer, crash_count integer, cause text
 )
 LANGUAGE plpgsql
@@ -61,7 +61,7 @@ BEGIN
     ) AS head;
 
     RETURN QUERY SELECT
-        NULL::text, next_due, NULL::integer, NULL::integer, NULL::text, NULL::bytea, NULL::integer,
+        NULL::text, next_due, NULL::integer, NULL::integer, NULL::text, NULL::bytea, NULL::bigint,
         NULL::double precision, NULL::text, NULL::text, NULL::bigint, NULL::text, NULL::text,
         NULL::integer, NULL::integer, NULL::text;
     IF lanes IS NULL OR max <= 0 THEN
@@ -178,7 +178,7 @@ END $$;
 -- Start tasks of which some have a lock, an expiry or an earlier attempt.
 CREATE FUNCTION holdfast.start_carefully(rows tid[], me integer, at bigint) RETURNS TABLE (
     id text, rank bigint, lane integer, attempt integer, name text, payload bytea,
-    max_retries integer, timeout double precision, retry text, lock_key text, fence bigint,
+    max_retries bigint, timeout double precision, retry text, lock_key text, fence bigint,
     trace text, owner text, charged integer, crash_count integer, cause text
 )
 LANGUAGE sql

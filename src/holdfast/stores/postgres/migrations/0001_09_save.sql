@@ -39,3 +39,313 @@ BEGIN
     SELECT coalesce(sum(n), 0) INTO written FROM by_lane;
     RETURN written;
 END $$;
+
+-- Any settlements, one by one in their order. Answers those that came too late: their position, and
+-- who has the task now.
+CREATE FUNCTION holdfast.settle(
+    ids text[], attempts integer[], workers text[], states text[], ends text[], charges integer[],
+    crash_counts integer[], results bytea[], errors text[], delays bigint[], causes text[],
+    reasons text[], at bigint
+) RETURNS TABLE (n integer, holder text)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+#variable_conflict use_variable
+DECLARE
+    mine uuid[];
+    locks text[];
+    s record;
+BEGIN
+    -- Whose lease holds: locked, in order.
+    SELECT array_agg(held.id) INTO mine
+    FROM (
+        SELECT r.id
+        FROM unnest(ids, attempts, workers) AS g (id, attempt, worker)
+        JOIN holdfast.run AS r ON r.id = g.id::uuid AND r.attempt = g.attempt
+        JOIN holdfast.worker AS w ON w.number = r.worker AND w.id = g.worker
+        ORDER BY r.id FOR UPDATE OF r
+    ) AS held;
+    PERFORM holdfast.hold_unique_keys(mine);
+    locks := ARRAY(
+        SELECT task.lock_key FROM holdfast.task
+        WHERE task.id = ANY (mine) AND task.lock_key IS NOT NULL
+    );
+    IF locks <> '{}' THEN
+        PERFORM holdfast.hold_locks(locks);
+    END IF;
+    FOR s IN
+        SELECT g.*
+        FROM unnest(
+            ids, attempts, workers, states, ends, charges, crash_counts, results, errors,
+            delays, causes, reasons
+        ) WITH ORDINALITY AS g (
+            task_id, attempt, worker, state, ended, charged, crash_count, result, error, delay,
+            cause, reason, n
+        )
+        WHERE NOT EXISTS (
+            SELECT 1 FROM holdfast.done AS d JOIN holdfast.worker AS w ON w.number = d.worker
+            WHERE d.id = g.task_id::uuid AND d.attempt = g.attempt AND w.id = g.worker
+            AND d.ended = g.ended
+        )
+        ORDER BY g.n
+    LOOP
+        CONTINUE WHEN holdfast.settle_one(
+            s.task_id::uuid, s.attempt, s.worker, s.state, s.ended, s.charged, s.crash_count,
+            s.result, s.error, s.delay, s.cause, s.reason, at
+        );
+        CONTINUE WHEN holdfast.was_saved(s.task_id::uuid, s.attempt, s.worker, s.ended);
+        INSERT INTO holdfast.event (id, at, kind, attempt, worker_id)
+        SELECT task.id, settle.at, 'late_result_refused', s.attempt, s.worker
+        FROM holdfast.task WHERE task.id = s.task_id::uuid;
+        INSERT INTO holdfast.tally VALUES ('refused', 0, 1);
+        n := s.n;
+        holder := holdfast.holder_of(s.task_id::uuid);
+        RETURN NEXT;
+    END LOOP;
+    IF locks <> '{}' THEN
+        PERFORM holdfast.settle_locks(locks);
+    END IF;
+END $$;
+
+-- Who runs a task.
+CREATE FUNCTION holdfast.holder_of(wanted uuid) RETURNS text
+LANGUAGE sql STABLE
+AS $$
+    SELECT w.id FROM holdfast.run AS r JOIN holdfast.worker AS w ON w.number = r.worker
+    WHERE r.id = wanted
+$$;
+
+-- Whether this very end of an attempt is in the history.
+CREATE FUNCTION holdfast.was_saved(wanted uuid, attempt integer, worker text, ended text)
+RETURNS boolean
+LANGUAGE sql STABLE
+AS $$
+    SELECT EXISTS (
+        SELECT 1 FROM holdfast.attempt AS a JOIN holdfast.worker AS w ON w.number = a.worker
+        WHERE a.id = wanted AND a.number = was_saved.attempt AND w.id = was_saved.worker
+        AND a.ended = was_saved.ended
+    ) OR EXISTS (
+        SELECT 1 FROM holdfast.done AS d JOIN holdfast.worker AS w ON w.number = d.worker
+        WHERE d.id = wanted AND d.attempt = was_saved.attempt AND w.id = was_saved.worker
+        AND d.ended = was_saved.ended
+    )
+$$;
+
+-- One settlement; false if the lease does not hold. Its run, unique and lock rows are locked.
+CREATE FUNCTION holdfast.settle_one(
+    wanted uuid, attempt integer, worker text, state text, ended text, charged integer,
+    crash_count integer, result bytea, error text, delay bigint, cause text, reason text, at bigint
+) RETURNS boolean
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+#variable_conflict use_variable
+DECLARE
+    r holdfast.run;
+    t holdfast.task;
+    e holdfast.extra;
+    due bigint := at + delay;
+    is_terminal boolean;
+    was_charged boolean;
+    expiry bigint;
+BEGIN
+    DELETE FROM holdfast.run AS old USING holdfast.worker AS w
+    WHERE old.id = wanted AND old.attempt = settle_one.attempt
+    AND w.number = old.worker AND w.id = settle_one.worker
+    RETURNING old.* INTO r;
+    IF NOT FOUND THEN
+        RETURN false;
+    END IF;
+    SELECT * INTO t FROM holdfast.task WHERE task.id = wanted;
+    SELECT * INTO e FROM holdfast.extra WHERE extra.id = wanted;
+    is_terminal := state IN ('completed', 'failed', 'cancelled', 'dead_letter');
+    IF e.cancel_requested THEN
+        DELETE FROM holdfast.stop WHERE stop.worker = r.worker AND stop.id = wanted;
+        IF NOT is_terminal THEN -- `lifecycle.cancelled_instead`
+            state := 'cancelled';
+            cause := NULL;
+            reason := 'cancelled';
+            is_terminal := true;
+        END IF;
+    END IF;
+    was_charged := charged > coalesce(e.charged, 0);
+    IF e.id IS NOT NULL OR charged <> 0 OR crash_count <> 0 OR NOT is_terminal THEN
+        r.flags := r.flags | 4::smallint;
+        INSERT INTO holdfast.extra AS old (
+            id, charged, crash_count, cause, started_at, worker, fence, error, reason, result,
+            run_at
+        )
+        VALUES (
+            wanted, charged, crash_count, coalesce(cause, 'submitted'), r.started_at, r.worker,
+            r.fence, error, reason, result, CASE WHEN is_terminal THEN NULL ELSE due END
+        )
+        ON CONFLICT (id) DO UPDATE SET
+            charged = excluded.charged, crash_count = excluded.crash_count,
+            cause = coalesce(settle_one.cause, old.cause), started_at = excluded.started_at,
+            worker = excluded.worker, fence = excluded.fence, error = excluded.error,
+            reason = excluded.reason, result = excluded.result,
+            run_at = coalesce(excluded.run_at, old.run_at);
+    END IF;
+    INSERT INTO holdfast.tally VALUES ('running', r.lane, -1);
+    IF t.lock_key IS NOT NULL THEN
+        UPDATE holdfast.lock AS l SET holder = NULL WHERE l.key = t.lock_key AND l.holder = wanted;
+    END IF;
+    IF is_terminal THEN
+        INSERT INTO holdfast.done (
+            id, finished_at, started_at, state, attempt, worker, flags, charged, fence, ended,
+            reason, error, result
+        )
+        VALUES (
+            wanted, at, r.started_at, state::holdfast.state, r.attempt, r.worker, r.flags,
+            was_charged, r.fence, ended, reason, error, result
+        );
+        IF t.unique_key IS NOT NULL THEN
+            DELETE FROM holdfast.unique_key AS u
+            WHERE u.name = t.name AND u.key = t.unique_key AND u.id = wanted;
+        END IF;
+        INSERT INTO holdfast.tally VALUES (state, at / 1000000, 1);
+        RETURN true;
+    END IF;
+    INSERT INTO holdfast.attempt (
+        id, number, cause, worker, started_at, ended_at, ended, charged, error
+    )
+    VALUES (
+        wanted, r.attempt, coalesce(e.cause, 'submitted'), r.worker, r.started_at, at, ended,
+        was_charged, error
+    );
+    expiry := CASE WHEN r.flags & 8 <> 0 THEN t.expires_at END;
+    IF expiry IS NOT NULL THEN
+        INSERT INTO holdfast.expiring (expires_at, id) VALUES (expiry, wanted);
+    END IF;
+    PERFORM holdfast.put_back(
+        wanted, coalesce(e.rank, t.rank), r.lane, r.attempt, r.flags, t.lock_key, expiry, due,
+        state = 'retrying', at
+    );
+    RETURN true;
+END $$;
+
+-- Where a task goes that will be started again: it waits, or stands in line for its lock or for a
+-- worker.
+CREATE FUNCTION holdfast.put_back(
+    wanted uuid, rank bigint, lane integer, attempt integer, flags smallint, lock_key text,
+    expires_at bigint, due bigint, is_retrying boolean, at bigint
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    IF due > at THEN
+        INSERT INTO holdfast.waiting VALUES (
+            wanted, rank, due, lane, attempt, flags, is_retrying, expires_at
+        );
+        INSERT INTO holdfast.tally VALUES ('waiting', lane, 1);
+        IF is_retrying THEN
+            INSERT INTO holdfast.tally VALUES ('retrying', 0, 1);
+        END IF;
+    ELSIF lock_key IS NOT NULL THEN
+        INSERT INTO holdfast.blocked VALUES (
+            lock_key, rank, wanted, lane, attempt, flags, expires_at
+        );
+        INSERT INTO holdfast.tally VALUES ('blocked', lane, 1);
+    ELSE
+        PERFORM holdfast.line_up(wanted, rank, lane, attempt, flags, expires_at);
+        INSERT INTO holdfast.tally VALUES ('ready', lane, 1);
+    END IF;
+END $$;
+
+-- What the store calls. Plain successes of one worker (`ids`, `attempts`, `results`) and the rest, in
+-- arrays of their own; refusals are numbered through, the plain ones first.
+CREATE FUNCTION holdfast.save(
+    worker text, ids text[], attempts integer[], results bytea[],
+    rest_ids text[], rest_attempts integer[], rest_workers text[], states text[], ends text[],
+    charges integer[], crash_counts integer[], rest_results bytea[], errors text[],
+    delays bigint[], causes text[], reasons text[], now bigint DEFAULT NULL
+) RETURNS TABLE (n integer, holder text)
+LANGUAGE plpgsql
+AS $$
+#variable_conflict use_variable
+DECLARE
+    at bigint := holdfast.now_us(save.now);
+    size integer := coalesce(cardinality(ids), 0);
+BEGIN
+    IF size > 0 AND holdfast.complete(worker, ids, attempts, results, at) < size THEN
+        RETURN QUERY
+        SELECT s.n, s.holder
+        FROM holdfast.settle(
+            ids, attempts, array_fill(worker, ARRAY[size]), array_fill('completed'::text, ARRAY[size]),
+            array_fill('completed'::text, ARRAY[size]), array_fill(0, ARRAY[size]),
+            array_fill(0, ARRAY[size]), results, NULL, array_fill(0::bigint, ARRAY[size]), NULL, NULL,
+            at
+        ) AS s;
+    END IF;
+    IF rest_ids IS NOT NULL THEN
+        RETURN QUERY
+        SELECT s.n + size, s.holder
+        FROM holdfast.settle(
+            rest_ids, rest_attempts, rest_workers, states, ends, charges, crash_counts,
+            rest_results, errors, delays, causes, reasons, at
+        ) AS s;
+    END IF;
+END $$;
+
+-- What running attempts want stored before they end. Answers the stale ones, as `save` does.
+CREATE FUNCTION holdfast.report(
+    ids text[], attempts integer[], workers text[], progress text[], units double precision[],
+    tokens_in bigint[], tokens_out bigint[], logs text[], now bigint DEFAULT NULL
+) RETURNS TABLE (n integer, holder text)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+#variable_conflict use_variable
+DECLARE
+    at bigint := holdfast.now_us(report.now);
+    s record;
+    flags smallint;
+BEGIN
+    FOR s IN
+        SELECT g.*
+        FROM unnest(ids, attempts, workers, progress, units, tokens_in, tokens_out, logs)
+        WITH ORDINALITY AS g (
+            task_id, attempt, worker, progress, units, tokens_in, tokens_out, logs, n
+        )
+        ORDER BY g.task_id, g.n
+    LOOP
+        SELECT r.flags INTO flags
+        FROM holdfast.run AS r JOIN holdfast.worker AS w ON w.number = r.worker
+        WHERE r.id = s.task_id::uuid AND r.attempt = s.attempt AND w.id = s.worker
+        FOR UPDATE OF r;
+        IF NOT FOUND THEN
+            INSERT INTO holdfast.tally VALUES ('refused', 0, 1);
+            n := s.n;
+            holder := holdfast.holder_of(s.task_id::uuid);
+            RETURN NEXT;
+            CONTINUE;
+        END IF;
+        IF s.progress IS NOT NULL OR s.units IS NOT NULL THEN
+            INSERT INTO holdfast.extra AS old (id, progress, cost_units, tokens_in, tokens_out)
+            VALUES (
+                s.task_id::uuid, s.progress, coalesce(s.units, 0), coalesce(s.tokens_in, 0),
+                coalesce(s.tokens_out, 0)
+            )
+            ON CONFLICT (id) DO UPDATE SET
+                progress = coalesce(excluded.progress, old.progress),
+                cost_units = old.cost_units + excluded.cost_units,
+                tokens_in = old.tokens_in + excluded.tokens_in,
+                tokens_out = old.tokens_out + excluded.tokens_out;
+            IF flags & 4 = 0 THEN
+                UPDATE holdfast.run AS r SET flags = r.flags | 4::smallint
+                WHERE r.id = s.task_id::uuid;
+            END IF;
+        END IF;
+        INSERT INTO holdfast.event (id, at, kind, attempt, worker_id, detail)
+        SELECT s.task_id::uuid, at, 'log', s.attempt, s.worker, line.text
+        FROM json_array_elements_text(s.logs::json) WITH ORDINALITY AS line (text, n) ORDER BY line.n;
+    END LOOP;
+END $$;

@@ -1,0 +1,92 @@
+-- Workers and queues.
+
+CREATE FUNCTION holdfast.register(
+    worker text, host text, pid integer, version text, queues text[], capabilities text[],
+    capacity integer, load integer, status text, beats bigint, now bigint DEFAULT NULL
+) RETURNS void
+LANGUAGE sql
+AS $$
+    INSERT INTO holdfast.worker (
+        id, host, pid, version, queues, capabilities, capacity, load, status, beats, started_at,
+        beat_at
+    )
+    SELECT
+        register.worker, register.host, register.pid, register.version, register.queues,
+        register.capabilities, register.capacity, register.load, register.status, register.beats,
+        at, at
+    FROM holdfast.now_us(register.now) AS at
+    ON CONFLICT (id) DO NOTHING
+$$;
+
+CREATE FUNCTION holdfast.beat(worker text, load integer, status text, now bigint DEFAULT NULL)
+RETURNS boolean
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    UPDATE holdfast.worker AS w
+    SET beats = w.beats + 1, beat_at = holdfast.now_us(beat.now),
+        load = coalesce(beat.load, w.load), status = coalesce(beat.status, w.status)
+    WHERE w.id = beat.worker AND w.status IN ('active', 'draining');
+    RETURN FOUND;
+END $$;
+
+CREATE FUNCTION holdfast.bury(worker text, beats bigint) RETURNS boolean
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    UPDATE holdfast.worker AS w SET status = 'dead'
+    WHERE w.id = bury.worker AND w.status IN ('active', 'draining')
+    AND w.beats = coalesce(bury.beats, w.beats);
+    RETURN FOUND;
+END $$;
+
+CREATE FUNCTION holdfast.retire(worker text) RETURNS void
+LANGUAGE sql
+AS $$
+    UPDATE holdfast.worker AS w SET status = 'stopped'
+    WHERE w.id = retire.worker AND w.status IN ('active', 'draining')
+$$;
+
+-- The running tasks of workers that are gone. Usually there is no such worker that might have any,
+-- and nothing is looked at. A worker is done with when nothing of it was found a minute after its
+-- last beat: a claim that it had under way when it was buried has long been committed.
+CREATE FUNCTION holdfast.orphans(max integer, now bigint DEFAULT NULL) RETURNS text[]
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    gone integer[] := ARRAY(
+        SELECT w.number FROM holdfast.worker AS w
+        WHERE w.status NOT IN ('active', 'draining') AND NOT w.settled_up
+    );
+    found text[];
+BEGIN
+    IF gone = '{}' THEN
+        RETURN '{}';
+    END IF;
+    found := ARRAY(
+        SELECT r.id::text FROM holdfast.run AS r WHERE r.worker = ANY (gone)
+        ORDER BY r.id LIMIT greatest(max, 0)
+    );
+    IF found = '{}' AND max > 0 THEN
+        UPDATE holdfast.worker AS w SET settled_up = true
+        WHERE w.number = ANY (gone) AND w.beat_at < holdfast.now_us(orphans.now) - 60000000
+        AND NOT EXISTS (SELECT 1 FROM holdfast.run AS r WHERE r.worker = ANY (gone));
+    END IF;
+    RETURN found;
+END $$;
+
+CREATE FUNCTION holdfast.pause(queue text) RETURNS boolean
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    INSERT INTO holdfast.paused_queue VALUES (pause.queue) ON CONFLICT DO NOTHING;
+    RETURN FOUND;
+END $$;
+
+CREATE FUNCTION holdfast.resume(queue text) RETURNS boolean
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    DELETE FROM holdfast.paused_queue AS p WHERE p.queue = resume.queue;
+    RETURN FOUND;
+END $$;
