@@ -74,6 +74,26 @@ def about_schema(found: int, url: str) -> Finding:
     return Finding(Level.OK, "store", f"{url} answers; its schema has version {found}.")
 
 
+_WAKE_UPS = {
+    "memory": "within this process",
+    "sockets": "by sockets between the processes of this host",
+    "listen": "by LISTEN/NOTIFY",
+}
+
+
+def about_wake_ups(mode: str, poll: float) -> Finding:
+    """How a sleeping worker learns of new work."""
+    if mode in _WAKE_UPS:
+        return Finding(Level.OK, "wake_ups", f"Sleeping workers are woken {_WAKE_UPS[mode]}.")
+    return Finding(
+        Level.WARNING,
+        "wake_ups",
+        f"Sleeping workers cannot be woken from here: they look every {duration(poll)}.",
+        "Nothing is lost by it. Behind pgbouncer in transaction mode, give Holdfast a direct "
+        "connection, or a database with session pooling.",
+    )
+
+
 def about_check(problems: Sequence[str]) -> Iterator[Finding]:
     """What the store found in itself."""
     for problem in problems:

@@ -58,6 +58,9 @@ class LocalDispatcher:
             self._ears = tuple(other for other in self._ears if other is not ear)
             ear.close()
 
+    async def mode(self) -> str:
+        return "poll" if self._warned else "sockets"
+
     async def close(self) -> None:
         self._directory.close()
 

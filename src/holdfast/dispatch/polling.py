@@ -30,5 +30,8 @@ class InProcessDispatcher:
         finally:
             self._ears = tuple(other for other in self._ears if other is not ear)
 
+    async def mode(self) -> str:
+        return "memory"
+
     async def close(self) -> None:
         self._ears = ()

@@ -32,6 +32,12 @@ class Dispatcher(Protocol):
         """Be woken for these queues (None: all) while the context is open."""
         ...
 
+    async def mode(self) -> str:
+        """How wake-ups travel, for `doctor`: `memory`, `sockets`, `listen`; `poll` if they do not,
+        and a worker finds new work only by looking.
+        """
+        ...
+
     async def close(self) -> None:
         """Let go of sockets and files. Idempotent."""
         ...
