@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import assert_never
+from typing import Final, assert_never
 
 from holdfast.core.attempt import Claim, Settlement
 from holdfast.core.task import AttemptEnd, Cause, Reason, State, TaskError
@@ -121,14 +121,18 @@ def is_terminal(state: State) -> bool:
     return state in TERMINAL
 
 
+_COMPLETED: Final = State.COMPLETED
+_ENDED_WELL: Final = AttemptEnd.COMPLETED
+
+
 def settle(claim: Claim, outcome: Outcome, *, backoff: Backoff, crash_limit: int) -> Settlement:
     """Decide what the task becomes now that this attempt has ended."""
     if isinstance(outcome, Succeeded):
-        # Nearly all of them, fifty thousand a second: no match, no further call.
-        return Settlement(
-            claim.task_id, claim.attempt, claim.worker_id, State.COMPLETED, AttemptEnd.COMPLETED,
-            claim.charged, claim.crash_count, outcome.result,
-        )  # fmt: skip
+        # Nearly all of them, tens of thousands a second: no match, no further call, no names.
+        return tuple.__new__(Settlement, (
+            claim.task_id, claim.attempt, claim.worker_id, _COMPLETED, _ENDED_WELL, claim.charged,
+            claim.crash_count, outcome.result, None, 0.0, None, None,
+        ))  # fmt: skip
     match outcome:
         case Failed(error) if not error.retriable:
             return _end(

@@ -22,6 +22,7 @@ from holdfast.errors import WorkerGone
 from holdfast.stores.sqlite.eligible import cancel_expired, promote_due
 from holdfast.stores.sqlite.lanes import Lane
 from holdfast.stores.sqlite.queries import CLAIMS, STATS, as_json, run_many
+from holdfast.stores.sqlite.rownumbers import RowNumbers
 from holdfast.stores.sqlite.tally import READY, RUNNING
 from holdfast.stores.sqlite.writer import AGAIN, Again, Unit
 
@@ -141,11 +142,14 @@ class Taken(NamedTuple):
     lanes: Mapping[int, Lane]
     next_due: float | None
 
-    def claimed(self) -> Claimed:
-        return Claimed([] if self.line is None else _claims(self, self.line), self.next_due)
+    def claimed(self, numbers: RowNumbers) -> Claimed:
+        """The claims, and their rows noted for the settlements to come."""
+        return Claimed(
+            [] if self.line is None else _claims(self, self.line, numbers), self.next_due
+        )
 
 
-_SEQ, _LANE, _SIZE, _REST, _LOCK_IN_REST = 0, 3, 4, 9, 0
+_SEQ, _ID, _LANE, _SIZE, _REST, _LOCK_IN_REST = 0, 2, 3, 4, 9, 0
 
 
 def take(unit: Unit, ask: Ask, view: View, now: int) -> Taken:
@@ -193,10 +197,12 @@ def _give_fences(unit: Unit, line: Line) -> dict[int, int]:
     return fences
 
 
-def _claims(taken: Taken, line: Line) -> list[Claim]:
+def _claims(taken: Taken, line: Line, numbers: RowNumbers) -> list[Claim]:
     """Claims by the thousand: built as plain tuples, which takes half the time."""
     worker_id, fences = taken.worker_id, taken.fences
     lanes = {lane.id: (lane.queue, lane.priority) for lane in taken.lanes.values()}
+    rows = line.rows()
+    numbers.learn([row[_ID] for row in rows], [row[_SEQ] for row in rows])
     return [
         tuple.__new__(Claim, (
             task_id, attempt + 1, worker_id, name, *lanes[lane], payload, 0, max_retries, 0,
@@ -209,7 +215,7 @@ def _claims(taken: Taken, line: Line) -> list[Claim]:
             timeout, fences.get(seq),
         )
         for seq, _, task_id, lane, _, attempt, name, max_retries, timeout, rest, payload
-        in line.rows()
+        in rows
     ]  # fmt: skip
 
 

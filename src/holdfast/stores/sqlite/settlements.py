@@ -18,45 +18,57 @@ from holdfast.core.lifecycle import TERMINAL, cancelled_instead
 from holdfast.core.task import AttemptEnd, State, TaskId, WorkerId
 from holdfast.stores.sqlite.locks import rearrange
 from holdfast.stores.sqlite.queries import HISTORY, SETTLEMENTS, Row, as_json, run_many
+from holdfast.stores.sqlite.rownumbers import RowNumbers
 from holdfast.stores.sqlite.tally import BLOCKED, DONE, READY, RUNNING, WAITING
 from holdfast.stores.sqlite.values import error_text, progress_text, safe_text, span_us
 from holdfast.stores.sqlite.writer import Unit
 
 _COMPLETED: Final = State.COMPLETED
 _ENDED_WELL: Final = AttemptEnd.COMPLETED
-_MANY: Final = 16
-"""From so many equal ends on, a statement of their own is worth it."""
 
-Alike = tuple[int, int, bytes | None, int, WorkerId]
-"""Charged, crash count, result, attempt, worker: what makes two successes the same to write."""
+Common = tuple[int, int, int, WorkerId]
+"""Charged, crash count, attempt, worker: what plain successes that are written at once share."""
 
 
 class Batch(NamedTuple):
     """Settlements made ready to write, on the thread of whoever saves: see `claims.Taken`.
 
-    Plain successes that have all in common but the id (`alike`), other plain ones (`plain`), and
-    the rest. With one task twice in a batch nothing is plain: the order decides.
+    Plain successes of tasks that were claimed here, by what they share, their results as a JSON
+    object by row number (`plain`), and the `special` rest. A task's second settlement is special.
     """
 
     settlements: Sequence[Settlement]
-    alike: Sequence[tuple[Alike, str]]
-    plain: Sequence[Row]
+    plain: Sequence[tuple[Common, str]]
     special: Sequence[Settlement]
-    has_doubles: bool
 
     @classmethod
-    def of(cls, settlements: Sequence[Settlement]) -> Batch:
-        if len({s.task_id for s in settlements}) < len(settlements):
-            return cls(settlements, (), (), (), has_doubles=True)
-        successes, special = _parted(settlements)
-        alike: list[tuple[Alike, str]] = []
-        plain: list[Row] = []
-        for common, ids in successes.items():
-            if len(ids) < _MANY:
-                plain += [(task_id, *common) for task_id in ids]
+    def of(cls, settlements: Sequence[Settlement], numbers: RowNumbers) -> Batch:
+        plain: defaultdict[Common, dict[str, str | None]] = defaultdict(dict)
+        special: list[Settlement] = []
+        take = numbers.take
+        for settlement in settlements:
+            (
+                task_id,
+                attempt,
+                worker_id,
+                state,
+                ended,
+                charged,
+                crashes,
+                result,
+                error,
+                _,
+                _,
+                why,
+            ) = settlement
+            number = take(task_id)
+            is_plain = state is _COMPLETED and ended is _ENDED_WELL and error is None is why
+            if number is not None and is_plain and (result is None or _fits_json(result)):
+                text = None if result is None else result.decode()
+                plain[charged, crashes, attempt, worker_id][str(number)] = text
             else:
-                alike.append((common, as_json(ids)))
-        return cls(settlements, alike, plain, special, has_doubles=False)
+                special.append(settlement)
+        return cls(settlements, [(k, as_json(v)) for k, v in plain.items()], special)
 
     @property
     def successes(self) -> int:
@@ -65,39 +77,34 @@ class Batch(NamedTuple):
 
 def save(unit: Unit, batch: Batch) -> Sequence[Refusal]:
     now = unit.now
-    if batch.has_doubles:
-        return [r for s in batch.settlements for r in _save_carefully(unit, [s], now)]
     special = batch.special if _complete(unit, batch, now) else batch.settlements
-    return _save_carefully(unit, special, now) if special else []
-
-
-def _parted(
-    settlements: Sequence[Settlement],
-) -> tuple[dict[Alike, list[TaskId]], list[Settlement]]:
-    """Plain successes by what they have in common, and the rest."""
-    plain: defaultdict[Alike, list[TaskId]] = defaultdict(list)
-    special: list[Settlement] = []
-    for settlement in settlements:
-        task_id, attempt, worker_id, state, ended, charged, crashes, result, error, _, _, reason = (
-            settlement
-        )
-        if state is _COMPLETED and ended is _ENDED_WELL and error is None and reason is None:
-            plain[charged, crashes, result, attempt, worker_id].append(task_id)
-        else:
-            special.append(settlement)
-    return plain, special
+    if not special:
+        return []
+    if len({s.task_id for s in special}) == len(special):
+        return _save_carefully(unit, special, now)
+    # One task twice: the order decides.
+    return [refusal for one in special for refusal in _save_carefully(unit, [one], now)]
 
 
 def _complete(unit: Unit, batch: Batch, now: int) -> bool:
-    """Write successes; False if not all of them were written by this."""
+    """Write plain successes; False if not all of them were written by this."""
     written = 0
-    for (*ended, attempt, worker_id), ids in batch.alike:
-        values = (now, *ended, ids, attempt, worker_id)
-        written += unit.db.execute(SETTLEMENTS["complete_alike"], values).rowcount
-    written += run_many(unit.db, SETTLEMENTS["complete"], batch.plain, head=(now,))
+    for (charged, crashes, attempt, worker_id), results in batch.plain:
+        values = (now, charged, crashes, results, attempt, worker_id)
+        written += unit.db.execute(SETTLEMENTS["complete"], values).rowcount
     if written:
         unit.tally.ended(_COMPLETED.value, now, written)
     return written == batch.successes
+
+
+def _fits_json(result: bytes) -> bool:
+    """Whether SQLite gets these very bytes back out of a JSON string."""
+    if b"\0" in result:
+        return False
+    try:
+        return result.isascii() or bool(result.decode())
+    except UnicodeDecodeError:
+        return False
 
 
 @dataclass(slots=True)

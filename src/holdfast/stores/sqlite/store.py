@@ -43,6 +43,7 @@ from holdfast.stores.sqlite.faults import explained
 from holdfast.stores.sqlite.haste import HASTE
 from holdfast.stores.sqlite.lanes import Lanes
 from holdfast.stores.sqlite.readers import Readers
+from holdfast.stores.sqlite.rownumbers import RowNumbers
 from holdfast.stores.sqlite.settlements import Batch, report, save
 from holdfast.stores.sqlite.writer import Again, Unit, Writer
 
@@ -59,6 +60,7 @@ class SQLiteStore:
         self._clock = clock or SystemClock()
         self._lanes = Lanes()
         self._claiming = Claiming()
+        self._numbers = RowNumbers()
         self._writer: Writer | None = None
         self._readers: Readers | None = None
         self._pid = 0
@@ -102,10 +104,10 @@ class SQLiteStore:
             peek=lambda unit: self._claiming.peek(unit, ask),
             undo=self._hand_back,
         )
-        return taken.claimed()
+        return taken.claimed(self._numbers)
 
     async def save(self, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
-        batch = Batch.of(settlements)
+        batch = Batch.of(settlements, self._numbers)
         return await self._write(lambda unit: save(unit, batch))
 
     async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
@@ -301,7 +303,8 @@ class SQLiteStore:
             batch = Batch.of(
                 [
                     settle(claim, Released(), backoff=lambda _: 0.0, crash_limit=1)
-                    for claim in taken.claimed().claims
-                ]
+                    for claim in taken.claimed(self._numbers).claims
+                ],
+                self._numbers,
             )
             self._writer.tell(lambda unit: save(unit, batch))

@@ -1,27 +1,14 @@
--- name: complete_alike
--- The common end: tasks without keys that succeeded, and all with the same result. Nearly twice as
--- fast as `complete`. `+` keeps the planner from starting at the running tasks: it must go from the
--- given ids to their tasks.
-UPDATE task
-SET place = 4, state = 'completed', ended = 'completed', finished_at = ?,
-    charged = ?, crash_count = ?, result = ?, error = NULL, reason = NULL
-WHERE id IN (SELECT value FROM json_each(?))
-    AND attempt = ?
-    AND +worker_id = ?
-    AND +place = 3
-    AND holds IS NULL
-    AND live_key IS NULL;
-
 -- name: complete
--- The same, each with its own result.
+-- The common end: tasks without keys that succeeded. Their results come as one JSON object by row
+-- number: bound one by one they would take a third longer. `+` keeps the planner from starting at
+-- the running tasks: it must go from the given numbers to their rows.
 UPDATE task
 SET place = 4, state = 'completed', ended = 'completed', finished_at = ?,
-    charged = given.column2, crash_count = given.column3, result = given.column4,
-    error = NULL, reason = NULL
-FROM (VALUES /* rows */) AS given
-WHERE task.id = given.column1
-    AND task.attempt = given.column5
-    AND +task.worker_id = given.column6
+    charged = ?, crash_count = ?, result = CAST(given.value AS BLOB), error = NULL, reason = NULL
+FROM json_each(?) AS given
+WHERE task.seq = CAST(given.key AS INTEGER)
+    AND task.attempt = ?
+    AND +task.worker_id = ?
     AND +task.place = 3
     AND task.holds IS NULL
     AND task.live_key IS NULL;
