@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Sequence
 
-from bench.growth import BATCH, ClaimCost
+from bench.growth import BATCH, Cost
 from bench.peers.roster import HOLDFAST, HOLDFAST_SQLITE, HUEY_SQLITE, PEERS, Peer
 from bench.rounds import BETWEEN, WITHIN
 from bench.samples import BEST, BULK, CALLERS, ONE, RESULTS, SUBMIT, Samples
@@ -99,14 +99,30 @@ def _ratios(samples: Samples) -> str:
     return table(("ratio", "wanted", "measured", ""), rows)
 
 
-def claims(costs: Sequence[ClaimCost]) -> str:
-    """How a claim on SQLite grows dearer."""
+def claims(costs: Sequence[Cost]) -> str:
+    """How claims and settlements on SQLite grow dearer."""
+    first = costs[0]
     rows = [
-        (f"{c.waiting:,}", f"{c.finished:,}", f"{c.per_task_in_batches:.1f}", f"{c.single:.0f}")
+        (
+            f"{c.waiting:,}",
+            f"{c.finished:,}",
+            f"{c.claim:.1f} ({c.claim / first.claim:.2f})",
+            f"{c.settle:.1f} ({c.settle / first.settle:.2f})",
+            f"{c.single_claim:.0f} ({c.single_claim / first.single_claim:.2f})",
+        )
         for c in costs
     ]
-    head = ("waiting", "finished", f"a task in a claim of {BATCH}", "a claim of one")
-    return "\nClaims, microseconds, each in a commit of its own:\n\n" + table(head, rows)
+    head = (
+        "waiting",
+        "finished",
+        f"a task in a claim of {BATCH}",
+        "in its settlement",
+        "a claim of one",
+    )
+    return (
+        "\nMicroseconds, each in a commit of its own, sizes taking turns (against the first row):"
+        "\n\n" + table(head, rows)
+    )
 
 
 def _lives(samples: Samples, peers: Sequence[Peer]) -> str:

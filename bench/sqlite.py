@@ -65,11 +65,13 @@ def play(samples: Samples, size: Size) -> None:
         )
 
 
-def claims(size: Size) -> list[growth.ClaimCost]:
+def claims(size: Size) -> list[growth.Cost]:
     """What a claim costs in a shallow store, over a deep backlog, and with a deep history too."""
     deep = size.deep
+    sizes = [growth.Size(1_000, 0), growth.Size(deep, 0), growth.Size(deep, deep)]
     with scratch() as folder:
-        return growth.measure(folder / "bench.db", ((1_000, 0), (deep, 0), (deep, deep)))
+        urls = [f"sqlite:///{folder}/{number}.db" for number in range(len(sizes))]
+        return growth.measure(urls, sizes)
 
 
 def ours(samples: Samples, size: Size) -> None:
