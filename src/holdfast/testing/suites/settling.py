@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
+from holdfast.core.attempt import Claim
 from holdfast.core.task import AttemptEnd, Cause, Reason, State, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
@@ -34,6 +37,11 @@ from holdfast.testing.suites.base import (
 )
 
 
+async def _two_started(store: Store, worker: WorkerId) -> list[Claim]:
+    await add(store, *new_tasks(2))
+    return await claim(store, worker)
+
+
 class SettleSuite(StoreSuite):
     """`save`: the state that core decided, the history and the lock's release, in one step."""
 
@@ -53,6 +61,49 @@ class SettleSuite(StoreSuite):
             None,
         )
         assert (task.finished_at, task.charged) == (clock.now, 0)
+
+    @pytest.mark.parametrize(
+        "result",
+        [
+            b"null",
+            '"füße \u2028 😀"'.encode(),
+            b'"quoted \\" and \\u0000"',
+            b"",
+            b"\xff\xfe\x00",
+            b"a\0b",
+        ],
+        ids=["null", "unicode", "escapes", "empty", "no text at all", "nul"],
+    )
+    async def test_a_result_comes_back_byte_by_byte(
+        self, store: Store, worker: WorkerId, result: bytes
+    ) -> None:
+        found = await started(store, worker)
+
+        await save(store, success(found, result))
+
+        assert (await get(store, found.task_id)).result == result
+
+    async def test_of_two_ends_of_one_attempt_in_a_batch_the_first_stands(
+        self, store: Store, worker: WorkerId
+    ) -> None:
+        first, second = await _two_started(store, worker)
+
+        refused = await store.save(
+            [
+                success(first, b"1"),
+                failure(first),
+                failure(second, retriable=False),
+                success(second),
+            ]
+        )
+
+        assert [(r.task_id, r.attempt) for r in refused] == [
+            (first.task_id, 1),
+            (second.task_id, 1),
+        ]
+        assert await state(store, first.task_id) is State.COMPLETED
+        assert await state(store, second.task_id) is State.FAILED
+        assert len(await attempts(store, first.task_id)) == 1
 
     async def test_a_failure_with_retries_left_waits_for_its_backoff(
         self, store: Store, clock: FakeClock, worker: WorkerId
