@@ -71,12 +71,12 @@ PGQUEUER = Peer(
     server="postgres",
     drained=30_000,
     submitted=2_000,
-    one=(_pgqueuer(200),),
-    best=(_pgqueuer(200), _pgqueuer(200)),
+    one=(_pgqueuer(500),),
+    best=(_pgqueuer(500), _pgqueuer(500)),
     usual=(_pgqueuer(10),),
     bulk=True,
     keeps="state",
-    settings="async entrypoints, batch_size 200, uvloop; best: 2 processes; usual: batch_size 10",
+    settings="async entrypoints, batch_size 500, uvloop; best: 2 processes; usual: batch_size 10",
     leaves="job row deleted and a log row written, in batches",
 )
 
@@ -162,8 +162,9 @@ CELERY = Peer(
 )
 
 
-def _dramatiq(processes: int) -> Command:
-    return ("dramatiq", "bench.peers.dramatiq", "--processes", str(processes), "--threads", "8")
+def _dramatiq(processes: int, threads: int) -> Command:
+    numbers = ("--processes", str(processes), "--threads", str(threads))
+    return ("dramatiq", "bench.peers.dramatiq", *numbers)
 
 
 DRAMATIQ = Peer(
@@ -173,11 +174,11 @@ DRAMATIQ = Peer(
     server="redis",
     drained=6_000,
     submitted=4_000,
-    one=(_dramatiq(1),),
-    best=(_dramatiq(2),),
-    usual=(_dramatiq(1),),
+    one=(_dramatiq(1, 16),),
+    best=(_dramatiq(2, 16),),
+    usual=(_dramatiq(1, 8),),
     keeps="results",
-    settings="8 threads a process (its default); best: 2 processes; a master process on top",
+    settings="16 threads; best: 2 processes of them; usual: 8 threads; a master process on top",
     leaves="nothing: messages are deleted",
 )
 
@@ -258,11 +259,11 @@ HUEY = Peer(
     server="redis",
     drained=5_000,
     submitted=4_000,
-    one=(_huey("thread", 1),),
-    best=(_huey("process", 2),),
+    one=(_huey("thread", 4),),
+    best=(_huey("process", 4),),
     usual=(_huey("thread", 1),),
     keeps="results",
-    settings="1 thread (its default); best: 2 worker processes; no periodic tasks",
+    settings="4 threads; best: 4 worker processes; usual: 1 thread; no periodic tasks",
     leaves="nothing: popped from the list",
 )
 HUEY_SQLITE = replace(
@@ -271,6 +272,9 @@ HUEY_SQLITE = replace(
     title="Huey, SQLite",
     server="file",
     submitted=3_000,
+    one=(_huey("thread", 1),),
+    best=(_huey("process", 2),),
+    settings="1 thread; best: 2 worker processes; no periodic tasks",
     leaves="nothing: deleted when taken",
 )
 
