@@ -288,6 +288,9 @@ class _Nobody:
     def listen(self, queues: Collection[str] | None) -> AbstractAsyncContextManager[Listener]:
         raise NotImplementedError
 
+    async def mode(self) -> str:
+        return "poll"
+
     async def close(self) -> None: ...
 
 
