@@ -5,9 +5,12 @@ Ids made by one process never go backwards, so lists sorted by id are sorted by 
 
 from __future__ import annotations
 
+import re
+from typing import Final
+
 from holdfast.core.task import TaskId
 
-_HEX = frozenset("0123456789abcdef")
+_SHAPE: Final = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}").fullmatch
 
 
 def uuid7(milliseconds: int, random_bits: int) -> TaskId:
@@ -25,7 +28,4 @@ def uuid7(milliseconds: int, random_bits: int) -> TaskId:
 
 def is_task_id(text: str) -> bool:
     """Whether the text has the shape of a task id."""
-    groups = text.split("-")
-    return [len(g) for g in groups] == [8, 4, 4, 4, 12] and all(
-        c in _HEX for g in groups for c in g
-    )
+    return _SHAPE(text) is not None
