@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from holdfast.ports.store import Store
     from holdfast.settings import Settings
 
-_SCHEMES = ("memory", "sqlite")
-_LATER = ("postgresql", "postgres", "mongodb", "mongodb+srv")
+_POSTGRES = ("postgresql", "postgres")
+_SCHEMES = ("memory", "sqlite", *_POSTGRES)
+_LATER = ("mongodb", "mongodb+srv")
 
 
 def open_store(url: str, clock: Clock | None = None) -> Store:
     """The store at this URL, not yet opened: `memory://`, `sqlite:///tasks.db` (relative to the
-    working directory) or `sqlite:////var/lib/tasks.db`.
+    working directory), `sqlite:////var/lib/tasks.db` or `postgresql://user@host/database`.
 
     `clock` replaces the host's, for tests.
     """
@@ -33,6 +34,8 @@ def open_store(url: str, clock: Clock | None = None) -> Store:
         from holdfast.stores.memory.store import MemoryStore  # noqa: PLC0415
 
         return MemoryStore(clock=clock)
+    if _scheme(url) in _POSTGRES:
+        return _postgres_store(url, clock)
     from holdfast.stores.sqlite.store import SQLiteStore  # noqa: PLC0415
 
     return SQLiteStore(_path(url), clock=clock)
@@ -44,7 +47,7 @@ def open_dispatcher(settings: Settings) -> Dispatcher:
         raise ConfigError(
             "redis_url", "redis_url: this release does not dispatch over Redis; leave it unset"
         )
-    if _scheme(settings.url) == "memory":
+    if _scheme(settings.url) != "sqlite":
         from holdfast.dispatch.polling import InProcessDispatcher  # noqa: PLC0415
 
         return InProcessDispatcher()
@@ -65,11 +68,23 @@ def raw_drain_rate(url: str, tasks: int) -> float | None:
     return drain_rate(_path(url), tasks)
 
 
+def _postgres_store(url: str, clock: Clock | None) -> Store:
+    try:
+        from holdfast.stores.postgres.store import PostgresStore  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        if error.name != "asyncpg":
+            raise
+        raise ConfigError(
+            "url", "url: postgresql:// needs the driver asyncpg: pip install 'holdfast[postgres]'"
+        ) from error
+    return PostgresStore(url, clock=clock)
+
+
 def _scheme(url: str) -> str:
     scheme = url.partition("://")[0]
     if scheme in _SCHEMES:
         return scheme
-    expected = "url: expected memory:// or sqlite:///path"
+    expected = "url: expected memory://, sqlite:///path or postgresql://host/database"
     if scheme in _LATER:
         raise ConfigError("url", f"{expected}, got {scheme}://…, which is not in this release.")
     close = get_close_matches(scheme.lower(), _SCHEMES, n=1)

@@ -1,1 +1,1 @@
-"""Keeps tasks in PostgreSQL (`postgresql://…`): see `store.py`, and `migrations/` for the tables."""
+"""Keeps tasks in PostgreSQL (`postgresql://…`): `store.py`; the tables are in `migrations/`."""

@@ -23,7 +23,7 @@ BEGIN
     CROSS JOIN LATERAL (
         SELECT w.due_at FROM holdfast.waiting AS w WHERE w.lane = e.lane ORDER BY w.due_at LIMIT 1
     ) AS first;
-    RETURN greatest(next_due - at, 0);
+    RETURN CASE WHEN next_due IS NOT NULL THEN greatest(next_due - at, 0) END;
 END $$;
 
 CREATE FUNCTION holdfast.promote_due(at bigint) RETURNS void

@@ -1,0 +1,202 @@
+"""Takes new tasks in.
+
+Calls that come while another is under way are gathered and written together: one commit for all of
+them, and the disk flushes once. If such a batch fails because of one of them (an idempotency key
+with another body), they are written one by one, so that the others do not suffer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+
+from holdfast.core.task import Added, NewTask, State, SubmitOutcome, TaskId
+from holdfast.errors import HoldfastError, IdempotencyConflict
+from holdfast.stores.postgres.connections import Connection, Connections
+from holdfast.stores.postgres.lanes import Lanes
+from holdfast.stores.postgres.queries import Queries
+from holdfast.stores.postgres.values import in_us, span_us
+
+_ALONE: Final = 200
+"""A call with so many tasks gains nothing by waiting for others."""
+_TOGETHER: Final = 2000
+_CREATED: Final = SubmitOutcome.CREATED
+_QUEUED: Final = State.QUEUED
+
+
+@dataclass(slots=True, eq=False)
+class _Call:
+    tasks: Sequence[NewTask]
+    window: float
+    answer: asyncio.Future[Sequence[Added]]
+
+
+class Adding:
+    """Adds for the whole process; gathers by event loop."""
+
+    def __init__(self, connections: Connections, sql: Queries, lanes: Lanes) -> None:
+        self._connections = connections
+        self._sql = sql
+        self._lanes = lanes
+        self._desks: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Desk] = (
+            weakref.WeakKeyDictionary()
+        )
+
+    async def add(
+        self, tasks: Sequence[NewTask], *, window: float, now: int | None
+    ) -> Sequence[Added]:
+        if not tasks:
+            return []
+        if len(tasks) >= _ALONE:
+            return await self.write(tasks, window=window, now=now)
+        loop = asyncio.get_running_loop()
+        desk = self._desks.get(loop)
+        if desk is None:
+            desk = self._desks[loop] = _Desk(self)
+        return await desk.add(tasks, window, now)
+
+    async def finish(self) -> None:
+        """Wait for what was accepted on this loop."""
+        desk = self._desks.get(asyncio.get_running_loop())
+        if desk is not None:
+            await desk.finish()
+
+    async def write(
+        self, tasks: Sequence[NewTask], *, window: float, now: int | None
+    ) -> Sequence[Added]:
+        return await self._connections.do(
+            lambda db: add(db, self._sql, self._lanes, tasks, window=window, now=now)
+        )
+
+
+class _Desk:
+    """Gathers the calls of one loop while one batch is on its way."""
+
+    def __init__(self, adding: Adding) -> None:
+        self._adding = adding
+        self._waiting: list[_Call] = []
+        self._clerk: asyncio.Task[None] | None = None
+
+    async def add(
+        self, tasks: Sequence[NewTask], window: float, now: int | None
+    ) -> Sequence[Added]:
+        call = _Call(tasks, window, asyncio.get_running_loop().create_future())
+        self._waiting.append(call)
+        if self._clerk is None:
+            self._clerk = asyncio.create_task(self._work(now))
+        return await call.answer
+
+    async def finish(self) -> None:
+        if self._clerk is not None:
+            await asyncio.wait([self._clerk])
+
+    async def _work(self, now: int | None) -> None:
+        try:
+            while self._waiting:
+                await self._write(self._gathered(), now)
+        finally:
+            self._clerk = None
+            for call in self._waiting:
+                call.answer.cancel()
+
+    def _gathered(self) -> list[_Call]:
+        """The next calls that can go together, in their order."""
+        first = self._waiting[0]
+        number = size = 0
+        for call in self._waiting:
+            size += len(call.tasks)
+            if call.window != first.window or (number and size > _TOGETHER):
+                break
+            number += 1
+        calls, self._waiting = self._waiting[:number], self._waiting[number:]
+        return calls
+
+    async def _write(self, calls: list[_Call], now: int | None) -> None:
+        tasks = [new for call in calls for new in call.tasks]
+        try:
+            answers = await self._adding.write(tasks, window=calls[0].window, now=now)
+        except IdempotencyConflict as error:
+            if len(calls) == 1:
+                _fail(calls, error)
+                return
+            for call in calls:
+                await self._write([call], now)
+        except asyncio.CancelledError:
+            for call in calls:
+                call.answer.cancel()
+            raise
+        except Exception as error:  # noqa: BLE001 - each caller gets it
+            _fail(calls, error)
+        else:
+            start = 0
+            for call in calls:
+                end = start + len(call.tasks)
+                if not call.answer.done():
+                    call.answer.set_result(answers[start:end])
+                start = end
+
+
+def _fail(calls: Sequence[_Call], error: Exception) -> None:
+    """Every caller gets an error of its own: one object must not collect many tracebacks."""
+    for call in calls:
+        if not call.answer.done():
+            call.answer.set_exception(
+                type(error)(*error.args)
+                if len(calls) > 1 and isinstance(error, HoldfastError)
+                else error
+            )
+
+
+async def add(
+    db: Connection,
+    sql: Queries,
+    lanes: Lanes,
+    tasks: Sequence[NewTask],
+    *,
+    window: float,
+    now: int | None,
+) -> list[Added]:
+    """Store tasks on this connection: in its transaction if it has one open, else in their own."""
+    await lanes.intern(db, tasks)
+    exceptions = await db.fetch(sql["add"], *columns(tasks, lanes), span_us(window), now)
+    answers = [Added(new.id, _CREATED, _QUEUED) for new in tasks]
+    for number, task_id, outcome, state in exceptions:
+        answers[number - 1] = Added(TaskId(task_id), SubmitOutcome(outcome), State(state))
+    return answers
+
+
+def columns(tasks: Sequence[NewTask], lanes: Lanes) -> list[list[Any] | None]:
+    """The tasks as arrays, in the order of `add_rows`."""
+    by_key = lanes.by_key
+    return [
+        [new.id for new in tasks],
+        [new.name for new in tasks],
+        [new.payload for new in tasks],
+        [by_key[new.queue, new.requires, new.priority] for new in tasks],
+        [new.head_start for new in tasks],
+        [new.max_retries for new in tasks],
+        _or_none([new.timeout for new in tasks]),
+        _or_none([None if new.delay is None else span_us(new.delay) for new in tasks]),
+        _or_none([None if new.run_at is None else in_us(new.run_at) for new in tasks]),
+        _or_none([None if new.expires_in is None else span_us(new.expires_in) for new in tasks]),
+        _or_none([None if new.expires_at is None else in_us(new.expires_at) for new in tasks]),
+        _or_none([new.retry for new in tasks]),
+        _or_none([new.unique_key for new in tasks]),
+        _or_none([new.idempotency_key for new in tasks]),
+        _or_none([new.fingerprint for new in tasks]),
+        _or_none([new.lock for new in tasks]),
+        _or_none([new.owner for new in tasks]),
+        _or_none([new.trace for new in tasks]),
+        _or_none([new.parent_id for new in tasks]),
+        _or_none([orjson.dumps(new.tags).decode() if new.tags else None for new in tasks]),
+    ]
+
+
+def _or_none(column: list[Any]) -> list[Any] | None:
+    """A column without a value is not sent at all."""
+    return None if column.count(None) == len(column) else column

@@ -1,0 +1,195 @@
+"""Connections: a few for every event loop that uses the store, made when needed.
+
+A connection belongs to the loop it was made on and is never carried to another. Loops come and go
+(`asyncio.run` in a thread is one); each closes its own connections when it ends, by way of an
+asynchronous generator, which is the one thing that every ending loop attends to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import threading
+import weakref
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import asyncpg
+
+from holdfast.errors import StoreError
+from holdfast.stores.postgres.address import Address
+from holdfast.stores.postgres.faults import explain, is_lost, may_go_now
+
+T = TypeVar("T")
+
+if TYPE_CHECKING:
+    Connection = asyncpg.Connection[asyncpg.Record]
+else:
+    Connection = asyncpg.Connection
+
+CONNECT_TIMEOUT: Final = 5.0
+COMMAND_TIMEOUT: Final = 60.0
+_MOST: Final = 8
+"""Connections of one loop. A worker needs about three."""
+_TRIES: Final = 6
+CANCELLED: Final = (asyncio.CancelledError, GeneratorExit)
+
+
+class Connections:
+    """All connections of a store in this process. Usable from any thread's loop."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._is_open = True
+
+    async def do(self, work: Callable[[Connection], Awaitable[T]], *, worker: str = "") -> T:
+        """Do the work on a connection of this loop. It is one transaction, so it may be repeated
+        if others were in the way.
+        """
+        for number in range(1, _TRIES):
+            try:
+                async with self.connection() as connection:
+                    return await work(connection)
+            except asyncpg.PostgresError as error:
+                if not may_go_now(error) or number == _TRIES - 1:
+                    raise explain(error, self._address.shown, worker) from error
+            except (
+                OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError
+            ) as error:  # fmt: skip
+                raise explain(error, self._address.shown, worker) from error
+            await asyncio.sleep(random.uniform(0.0, 0.02 * number))  # noqa: S311 - no secret
+        raise AssertionError("unreachable")
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        """A connection for the block. If anything unexpected is raised, it is thrown away."""
+        pool = await self._pool()
+        async with pool.connection() as connection:
+            yield connection
+
+    async def connect(self) -> Connection:
+        """A connection of the caller's own."""
+        return await connect(self._address)
+
+    async def close(self) -> None:
+        """Wait for what is under way on this loop, and close everything everywhere."""
+        with self._lock:
+            self._is_open = False
+            pools = dict(self._pools.items())
+            self._pools.clear()
+        if self._pid != os.getpid():
+            return  # what a fork left behind is the parent's to close
+        here = asyncio.get_running_loop()
+        for loop, pool in pools.items():
+            if loop is here:
+                await pool.close()
+            elif not loop.is_closed():
+                with suppress(RuntimeError):
+                    loop.call_soon_threadsafe(pool.terminate)
+
+    async def _pool(self) -> Pool:
+        loop = asyncio.get_running_loop()
+        pool = self._pools.get(loop)
+        if pool is not None and self._pid == os.getpid():
+            return pool
+        with self._lock:
+            if not self._is_open or self._pid != os.getpid():
+                raise StoreError(f"the store {self._address.shown} is not open in this process")
+            pool = self._pools[loop] = Pool(self._address)
+        await pool.follow_the_loop()
+        return pool
+
+
+class Pool:
+    """The connections of one loop."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._idle: list[Connection] = []
+        self._all: set[Connection] = set()
+        self._room = asyncio.Semaphore(_MOST)
+        self._keeper: AsyncGenerator[None, None] | None = None
+
+    async def follow_the_loop(self) -> None:
+        """See to it that the connections are closed when the loop ends."""
+        self._keeper = self._keep()
+        await anext(self._keeper)
+
+    @asynccontextmanager
+    async def connection(self) -> AsyncIterator[Connection]:
+        async with self._room:
+            connection = self._rested() or await self._fresh()
+            try:
+                yield connection
+            except BaseException as error:
+                if is_lost(error):
+                    self._throw_away(connection, others=not isinstance(error, CANCELLED))
+                else:
+                    self._idle.append(connection)
+                raise
+            self._idle.append(connection)
+
+    async def close(self) -> None:
+        for _ in range(_MOST):
+            await self._room.acquire()
+        try:
+            if self._keeper is not None:
+                await self._keeper.aclose()
+        finally:
+            for _ in range(_MOST):
+                self._room.release()
+
+    def terminate(self) -> None:
+        for connection in self._all:
+            connection.terminate()
+        self._all.clear()
+        self._idle.clear()
+
+    async def _keep(self) -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            for connection in list(self._idle):
+                with suppress(OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.PostgresError):
+                    await connection.close(timeout=1.0)
+                self._all.discard(connection)
+            self.terminate()
+
+    def _rested(self) -> Connection | None:
+        while self._idle:
+            connection = self._idle.pop()
+            if not connection.is_closed():
+                return connection
+            self._all.discard(connection)
+        return None
+
+    async def _fresh(self) -> Connection:
+        connection = await connect(self._address)
+        self._all.add(connection)
+        return connection
+
+    def _throw_away(self, connection: Connection, *, others: bool) -> None:
+        """What the server did to one it probably did to all: then the idle ones go with it."""
+        lost = {connection, *(self._idle if others else ())}
+        self._idle = [idle for idle in self._idle if idle not in lost]
+        for each in lost:
+            each.terminate()
+            self._all.discard(each)
+
+
+async def connect(address: Address) -> Connection:
+    """A new connection, in a few seconds or not at all."""
+    return await asyncpg.connect(
+        address.dsn,
+        timeout=CONNECT_TIMEOUT,
+        command_timeout=COMMAND_TIMEOUT,
+        statement_cache_size=0 if address.pgbouncer else 100,
+        server_settings={} if address.pgbouncer else {"application_name": "holdfast"},
+    )

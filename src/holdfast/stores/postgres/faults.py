@@ -1,0 +1,72 @@
+"""Says what a driver error means. None of them leaves the store as it is."""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import Final
+
+import asyncpg
+
+from holdfast.errors import IdempotencyConflict, StoreError, StoreUnavailable, WorkerGone
+
+WORKER_GONE: Final = "HF001"
+IDEMPOTENCY_CONFLICT: Final = "HF002"
+_AGAIN: Final = frozenset({"40001", "40P01", "55P03"})
+"""Serialization failure, deadlock, lock not available: nothing was written, and it may go now."""
+_AWAY: Final = frozenset({
+    "08000", "08001", "08003", "08004", "08006", "08007", "08P01",
+    "53000", "53100", "53200", "53300", "57000", "57P01", "57P02", "57P03", "57P05", "58000",
+    "58030", "25006", "57014", "25P03", "25P04",
+})  # fmt: skip
+_LOST = (
+    OSError, asyncio.TimeoutError, TimeoutError, ssl.SSLError, asyncpg.InterfaceError,
+    asyncpg.InternalClientError,  # used between the server's farewell and the end of the connection
+)  # fmt: skip
+
+
+def may_go_now(error: BaseException) -> bool:
+    """Whether the same call may well succeed if it is repeated at once."""
+    return isinstance(error, asyncpg.PostgresError) and error.sqlstate in _AGAIN
+
+
+def is_lost(error: BaseException) -> bool:
+    """Whether the connection it happened on is of no more use."""
+    return not isinstance(error, asyncpg.PostgresError) or error.sqlstate in _AWAY
+
+
+def explain(error: BaseException, where: str, worker: str = "") -> BaseException:
+    """The error to raise instead; the same one if it is a mistake of ours."""
+    if isinstance(error, asyncpg.PostgresError):
+        return _explain(error, where, worker)
+    if isinstance(error, _LOST):
+        return StoreUnavailable(
+            f"{where} does not answer ({_what(error)}). What was under way may or may not have been"
+            " written. Nothing needs restarting: it is tried again when the server is back."
+        )
+    return error
+
+
+def _explain(error: asyncpg.PostgresError, where: str, worker: str) -> BaseException:
+    state = error.sqlstate
+    if state == WORKER_GONE:
+        return WorkerGone(worker)
+    if state == IDEMPOTENCY_CONFLICT:
+        return IdempotencyConflict(error.detail or "", error.hint or "")
+    if state in _AGAIN:
+        return StoreUnavailable(
+            f"{where}: others were in the way ({_what(error)}). Nothing was written; try again."
+        )
+    if state in _AWAY:
+        return StoreUnavailable(
+            f"{where} cannot work now ({_what(error)}). What was under way may or may not have been"
+            " written. Nothing needs restarting."
+        )
+    if state in ("3D000", "28000", "28P01", "42501", "3F000"):
+        return StoreError(f"{where}: {_what(error)}. Check the URL, the account and its rights.")
+    return error
+
+
+def _what(error: BaseException) -> str:
+    text = str(error).strip().splitlines()
+    return text[0] if text else type(error).__name__

@@ -1,0 +1,122 @@
+"""Turns a `TaskFilter` into a query, out of fixed parts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
+from typing import Final, NamedTuple
+
+from holdfast.core.ids import is_task_id
+from holdfast.core.lifecycle import TERMINAL, UNFINISHED
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import State
+from holdfast.stores.postgres.connections import Connection
+from holdfast.stores.postgres.queries import Queries
+from holdfast.stores.postgres.values import can_be_text, in_us
+
+Value = str | int | list[str]
+
+_FEW: Final = 20_000
+_PLACES: Final = {
+    State.QUEUED: ("ready", "waiting"),
+    State.RETRYING: ("waiting",),
+    State.BLOCKED: ("blocked",),
+    State.RUNNING: ("running",),
+}
+_PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
+
+
+class Query(NamedTuple):
+    """A FROM and WHERE, and the values to bind. `is_done`: it walks ended tasks."""
+
+    parts: Sequence[str]
+    values: dict[str, Value]
+    is_done: bool
+
+
+class Bound(NamedTuple):
+    """A statement as the driver wants it."""
+
+    text: str
+    arguments: list[Value]
+
+
+async def query(
+    db: Connection, sql: Queries, where: TaskFilter, *extra: str, **more: Value
+) -> Query | None:
+    """Find the matching tasks; None if there cannot be any. Only ever walks all of them if the
+    filter leaves no better way. `extra` are further clauses, `more` those that have a value.
+    """
+    if not _is_possible(where):
+        return None
+    is_done = where.ids is None and where.states is not None and where.states <= TERMINAL
+    values = dict(_values(where, is_done=is_done)) | more
+    clauses = [sql[name] for name in (*values, *extra)]
+    source = sql["from_done"] if is_done else await _source(db, sql, where)
+    condition = ["WHERE", " AND ".join(clauses)] if clauses else []
+    return Query([source, *condition], values, is_done)
+
+
+def bind(found: Query, *before_and_after: str, **more: Value) -> Bound:
+    """The statement: the first part goes before the query, the others behind it."""
+    first, *last = before_and_after
+    values = found.values | more
+    names: list[str] = []
+
+    def number(match: re.Match[str]) -> str:
+        if match[1] not in names:
+            names.append(match[1])
+        return f"${names.index(match[1]) + 1}"
+
+    text = _PARAMETER.sub(number, " ".join([first, *found.parts, *last]))
+    return Bound(text, [values[name] for name in names])
+
+
+def narrowed(where: TaskFilter, states: frozenset[State]) -> TaskFilter:
+    """The same filter, for tasks in these states only."""
+    return replace(where, states=states if where.states is None else where.states & states)
+
+
+def _is_possible(where: TaskFilter) -> bool:
+    """An empty collection matches nothing, nor does text that no database can hold."""
+    if where.ids is not None and not any(map(is_task_id, where.ids)):
+        return False
+    if where.states is not None and not where.states:
+        return False
+    values = [getattr(where, field.name) for field in fields(where)]
+    return all(can_be_text(value) for value in values if isinstance(value, str))
+
+
+def _values(where: TaskFilter, *, is_done: bool) -> Iterator[tuple[str, Value]]:
+    """The clauses that the filter needs, with their values."""
+    for clause in fields(where):
+        match getattr(where, clause.name):
+            case None:
+                continue
+            case frozenset() as states if is_done:
+                words = sorted(state.value for state in states)
+                yield ("done_state", words[0]) if len(words) == 1 else ("done_states", words)
+            case frozenset() as states:
+                yield "states", sorted(state.value for state in states)
+            case tuple() as ids:
+                yield "ids", [task_id for task_id in ids if is_task_id(task_id)]
+            case value if clause.name.startswith("created_"):
+                yield clause.name, in_us(value)
+            case value:
+                yield clause.name, str(value)
+
+
+async def _source(db: Connection, sql: Queries, where: TaskFilter) -> str:
+    """Where to look: at the places of the states asked for, if few are there, or at all tasks.
+
+    Few, because what is found in places must be sorted. Running tasks are always few.
+    """
+    if where.ids is not None or not where.states or not where.states <= UNFINISHED:
+        return sql["from_tasks"]
+    places = sorted({place for state in where.states for place in _PLACES[state]})
+    number = await db.fetchval(sql["how_many"], places)
+    if number >= _FEW:
+        return sql["from_tasks"]
+    there = f" {sql['or_there']} ".join(sql[place] for place in places)
+    return " ".join((sql["from_places"], there, sql["places_end"]))

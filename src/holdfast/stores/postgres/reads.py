@@ -1,0 +1,158 @@
+"""Answers questions, each at one instant: in a snapshot of its own."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+from holdfast.core.attempt import Claim, Event, History
+from holdfast.core.fleet import WorkerInfo
+from holdfast.core.ids import is_task_id
+from holdfast.core.query import Page, TaskFilter
+from holdfast.core.stats import Standing
+from holdfast.core.task import State, Task, TaskId
+from holdfast.stores.postgres.connections import Connection
+from holdfast.stores.postgres.filters import bind, query
+from holdfast.stores.postgres.lanes import Lanes
+from holdfast.stores.postgres.queries import Queries
+from holdfast.stores.postgres.values import (
+    Row,
+    as_time,
+    attempt_of,
+    claim_of,
+    event_of,
+    last_attempt_of,
+    task_of,
+    worker_of,
+)
+
+_AHEAD_CAP: Final = 1000
+
+
+@asynccontextmanager
+async def snapshot(db: Connection, sql: Queries) -> AsyncIterator[None]:
+    """Everything read inside is from one instant, with plans that walk indexes."""
+    async with db.transaction(isolation="repeatable_read", readonly=True):
+        await db.execute(sql["pin"])
+        yield
+
+
+async def tasks(db: Connection, sql: Queries, lanes: Lanes, ids: Sequence[TaskId]) -> list[Task]:
+    """These tasks as they are now, oldest first."""
+    rows = await db.fetch(sql["pictures"], list(ids))
+    known = await lanes.know(db, {row["lane"] for row in rows})
+    return [task_of(row, known[row["lane"]]) for row in rows]
+
+
+async def get(db: Connection, sql: Queries, lanes: Lanes, task_id: TaskId) -> Task | None:
+    found = await tasks(db, sql, lanes, [task_id] if is_task_id(task_id) else [])
+    return found[0] if found else None
+
+
+async def page(
+    db: Connection,
+    sql: Queries,
+    lanes: Lanes,
+    where: TaskFilter,
+    *,
+    limit: int,
+    after: str | None,
+) -> Page:
+    """One row more than asked for tells whether there is another page."""
+    if limit <= 0:
+        return Page(tasks=())
+    more = {} if after is None else {"after": _cursor(after)}
+    async with snapshot(db, sql):
+        found = await query(db, sql, where, **more)
+        if found is None:
+            return Page(tasks=())
+        order = sql["newest_done_first" if found.is_done else "newest_first"]
+        bound = bind(found, sql["pictures_of"], order, sql["pictures_end"], limit=limit + 1)
+        rows = await db.fetch(bound.text, *bound.arguments)
+        known = await lanes.know(db, {row["lane"] for row in rows})
+    shown = tuple(task_of(row, known[row["lane"]]) for row in rows[:limit])
+    return Page(tasks=shown, next=shown[-1].id if len(rows) > limit else None)
+
+
+async def count(db: Connection, sql: Queries, where: TaskFilter, *, limit: int) -> int:
+    async with snapshot(db, sql):
+        found = await query(db, sql, where)
+        if found is None:
+            return 0
+        bound = bind(found, sql["count_of"], sql["up_to_limit"], limit=max(0, limit))
+        return int(await db.fetchval(bound.text, *bound.arguments))
+
+
+async def history(db: Connection, sql: Queries, task_id: TaskId) -> History | None:
+    if not is_task_id(task_id):
+        return None
+    async with snapshot(db, sql):
+        row = await db.fetchrow(sql["pictures"], [task_id])
+        if row is None:
+            return None
+        attempts = [attempt_of(each) for each in await db.fetch(sql["attempts"], task_id)]
+        events = [event_of(each) for each in await db.fetch(sql["events"], task_id)]
+    if row["place"] == "running" or row["ended"] is not None:
+        attempts.append(last_attempt_of(row))
+    submitted = Event(at=as_time(row["created_at"]), kind="submitted")
+    return History(attempts=tuple(attempts), events=(submitted, *events))
+
+
+async def standing(
+    db: Connection, sql: Queries, lanes: Lanes, task_id: TaskId, now: int | None
+) -> Standing | None:
+    if not is_task_id(task_id):
+        return None
+    async with snapshot(db, sql):
+        row = await db.fetchrow(sql["pictures"], [task_id])
+        if row is None:
+            return None
+        known = await lanes.know(db, [row["lane"]])
+        task = task_of(row, known[row["lane"]])
+        return Standing(
+            now=as_time(await db.fetchval(sql["now"], now)),
+            task=task,
+            queue_paused=await db.fetchval(sql["is_paused"], task.queue),
+            ahead=await _ahead(db, sql, row, task),
+            ahead_cap=_AHEAD_CAP,
+            lock_holder=await _lock_holder(db, sql, task),
+            workers=tuple(await workers(db, sql)),
+        )
+
+
+async def _ahead(db: Connection, sql: Queries, row: Row, task: Task) -> int | None:
+    if row["place"] != "ready":
+        return None
+    return int(await db.fetchval(sql["ahead"], task.queue, task.rank, task.id, _AHEAD_CAP))
+
+
+async def _lock_holder(db: Connection, sql: Queries, task: Task) -> TaskId | None:
+    if task.state is not State.BLOCKED:
+        return None
+    holder = await db.fetchval(sql["lock_holder"], task.lock)
+    return None if holder is None else TaskId(holder)
+
+
+async def cancel_requests(db: Connection, sql: Queries, worker_id: str) -> list[TaskId]:
+    return [row[0] for row in await db.fetch(sql["cancel_requests"], worker_id)]
+
+
+async def workers(db: Connection, sql: Queries) -> list[WorkerInfo]:
+    return [worker_of(row) for row in await db.fetch(sql["workers"])]
+
+
+async def orphans(
+    db: Connection, sql: Queries, lanes: Lanes, *, limit: int, now: int | None
+) -> list[Claim]:
+    ids = await db.fetchval(sql["orphans"], limit, now)
+    if not ids:
+        return []
+    rows = [r for r in await db.fetch(sql["pictures"], ids) if r["place"] == "running"]
+    known = await lanes.know(db, {row["lane"] for row in rows})
+    return [claim_of(row, known[row["lane"]]) for row in rows]
+
+
+def _cursor(after: str) -> str:
+    """Only a page makes cursors, and they are ids: behind any other text comes nothing."""
+    return after if is_task_id(after) else "00000000-0000-0000-0000-000000000000"

@@ -1,0 +1,131 @@
+"""Writes how attempts ended, and what running ones report."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import orjson
+
+from holdfast.core.attempt import Refusal, Report, Settlement
+from holdfast.core.ids import is_task_id
+from holdfast.core.task import AttemptEnd, State, WorkerId
+from holdfast.stores.postgres.connections import Connection
+from holdfast.stores.postgres.queries import Queries
+from holdfast.stores.postgres.values import error_text, progress_text, safe_text, span_us
+
+_COMPLETED: Final = State.COMPLETED
+_ENDED_WELL: Final = AttemptEnd.COMPLETED
+
+
+async def save(
+    db: Connection, sql: Queries, settlements: Sequence[Settlement], now: int | None
+) -> Sequence[Refusal]:
+    known = [s for s in settlements if is_task_id(s.task_id)]
+    plain, rest = _parted(known)
+    late: list[Refusal] = []
+    if known:
+        worker = plain[0].worker_id if plain else None
+        found = await db.fetch(
+            sql["save"],
+            worker,
+            [s[0] for s in plain],
+            [s[1] for s in plain],
+            [s[7] for s in plain],
+            *_columns(rest),
+            now,
+        )
+        order = [*plain, *rest]
+        late = [_refusal(order[number - 1], holder) for number, holder in found]
+    if len(known) < len(settlements):
+        late += await _refuse_unknown(db, sql, settlements)
+    return late
+
+
+def _parted(
+    settlements: Sequence[Settlement],
+) -> tuple[Sequence[Settlement], Sequence[Settlement]]:
+    """Plain successes of one worker, and the rest. With one task twice in a batch nothing is plain:
+    the order decides.
+    """
+    if len({s.task_id for s in settlements}) < len(settlements):
+        return (), settlements
+    worker = settlements[0].worker_id if settlements else None
+    plain: list[Settlement] = []
+    rest: list[Settlement] = []
+    for settlement in settlements:
+        _, _, worker_id, state, ended, charged, crashes, _, error, _, _, reason = settlement
+        if (
+            state is _COMPLETED
+            and ended is _ENDED_WELL
+            and not charged
+            and not crashes
+            and error is None
+            and reason is None
+            and worker_id == worker
+        ):
+            plain.append(settlement)
+        else:
+            rest.append(settlement)
+    return plain, rest
+
+
+def _columns(rest: Sequence[Settlement]) -> list[list[object] | None]:
+    """In the order of `holdfast.save`, after the plain ones."""
+    if not rest:
+        return [None] * 12
+    return [
+        [s.task_id for s in rest],
+        [s.attempt for s in rest],
+        [s.worker_id for s in rest],
+        [s.state.value for s in rest],
+        [s.ended.value for s in rest],
+        [s.charged for s in rest],
+        [s.crash_count for s in rest],
+        [s.result for s in rest],
+        [error_text(s.error) for s in rest],
+        [span_us(s.delay) for s in rest],
+        [s.cause.value if s.cause else None for s in rest],
+        [s.reason.value if s.reason else None for s in rest],
+    ]
+
+
+async def _refuse_unknown(
+    db: Connection, sql: Queries, late: Sequence[Settlement | Report]
+) -> list[Refusal]:
+    """Text that is no id names no task: counted, and that is all."""
+    unknown = [_refusal(each, None) for each in late if not is_task_id(each.task_id)]
+    await db.execute(sql["count_refusals"], len(unknown))
+    return unknown
+
+
+def _refusal(late: Settlement | Report, holder: str | None) -> Refusal:
+    return Refusal(
+        late.task_id, late.attempt, late.worker_id, None if holder is None else WorkerId(holder)
+    )
+
+
+async def report(
+    db: Connection, sql: Queries, reports: Sequence[Report], now: int | None
+) -> Sequence[Refusal]:
+    known = [r for r in reports if is_task_id(r.task_id)]
+    found = await db.fetch(
+        sql["report"],
+        [r.task_id for r in known],
+        [r.attempt for r in known],
+        [r.worker_id for r in known],
+        [progress_text(r.progress) for r in known],
+        [r.cost.units if r.cost else None for r in known],
+        [r.cost.tokens_in if r.cost else None for r in known],
+        [r.cost.tokens_out if r.cost else None for r in known],
+        [_lines(r) for r in known],
+        now,
+    )
+    refusals = [_refusal(known[number - 1], holder) for number, holder in sorted(map(tuple, found))]
+    if len(known) < len(reports):
+        refusals += await _refuse_unknown(db, sql, reports)
+    return refusals
+
+
+def _lines(told: Report) -> str:
+    return orjson.dumps([safe_text(line) for line in told.logs]).decode()

@@ -1,0 +1,154 @@
+-- name: places
+-- Every task is in exactly one place.
+SELECT t.id::text, count(p.place), coalesce(string_agg(p.place, ', '), 'none')
+FROM holdfast.task AS t
+LEFT JOIN (
+    SELECT id, 'ready' AS place FROM holdfast.ready
+    UNION ALL SELECT id, 'run' FROM holdfast.run
+    UNION ALL SELECT id, 'waiting' FROM holdfast.waiting
+    UNION ALL SELECT id, 'blocked' FROM holdfast.blocked
+    UNION ALL SELECT id, 'done' FROM holdfast.done
+) AS p ON p.id = t.id
+GROUP BY t.id HAVING count(p.place) <> 1 LIMIT 20;
+
+-- name: strangers
+-- A place, a key or a piece of history that belongs to no task.
+SELECT p.place, p.id::text
+FROM (
+    SELECT 'ready' AS place, id FROM holdfast.ready
+    UNION ALL SELECT 'run', id FROM holdfast.run
+    UNION ALL SELECT 'waiting', id FROM holdfast.waiting
+    UNION ALL SELECT 'blocked', id FROM holdfast.blocked
+    UNION ALL SELECT 'done', id FROM holdfast.done
+    UNION ALL SELECT 'extra', id FROM holdfast.extra
+    UNION ALL SELECT 'attempt', id FROM holdfast.attempt
+    UNION ALL SELECT 'event', id FROM holdfast.event
+    UNION ALL SELECT 'unique_key', id FROM holdfast.unique_key
+    UNION ALL SELECT 'idempotency', id FROM holdfast.idempotency
+    UNION ALL SELECT 'stop', s.id FROM holdfast.stop AS s
+    WHERE NOT EXISTS (SELECT 1 FROM holdfast.run AS r WHERE r.id = s.id AND r.worker = s.worker)
+    UNION ALL SELECT 'floor', r.id FROM holdfast.ready AS r
+    JOIN holdfast.floor AS f ON f.lane = r.lane WHERE NOT r.late AND r.rank < f.active
+) AS p
+WHERE p.place IN ('stop', 'floor')
+OR NOT EXISTS (SELECT 1 FROM holdfast.task AS t WHERE t.id = p.id) LIMIT 20;
+
+-- name: flags
+-- What the flags of an unfinished task say must be so.
+SELECT p.id::text, p.flags
+FROM (
+    SELECT id, flags FROM holdfast.ready UNION ALL SELECT id, flags FROM holdfast.run
+    UNION ALL SELECT id, flags FROM holdfast.waiting UNION ALL SELECT id, flags FROM holdfast.blocked
+) AS p
+JOIN holdfast.task AS t ON t.id = p.id
+LEFT JOIN holdfast.extra AS e ON e.id = p.id
+WHERE (p.flags & 1 <> 0) <> (t.lock_key IS NOT NULL)
+OR (p.flags & 2 <> 0) <> (t.unique_key IS NOT NULL)
+OR (p.flags & 4 <> 0) <> (e.id IS NOT NULL)
+OR (p.flags & 8 <> 0) <> (t.expires_at IS NOT NULL AND NOT coalesce(e.has_no_expiry, false))
+LIMIT 20;
+
+-- name: unique_keys
+-- The unique keys of unfinished tasks, and no others.
+SELECT coalesce(u.id, t.id)::text
+FROM (
+    SELECT task.id, task.name, task.unique_key FROM holdfast.task
+    WHERE task.unique_key IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM holdfast.done AS d WHERE d.id = task.id)
+) AS t
+FULL JOIN holdfast.unique_key AS u ON u.name = t.name AND u.key = t.unique_key AND u.id = t.id
+WHERE u.id IS NULL OR t.id IS NULL LIMIT 20;
+
+-- name: expiries
+-- What can expire is known to, and nothing else is.
+SELECT coalesce(e.id, p.id)::text
+FROM (
+    SELECT id, expires_at FROM holdfast.ready WHERE expires_at IS NOT NULL
+    UNION ALL SELECT id, expires_at FROM holdfast.waiting WHERE expires_at IS NOT NULL
+    UNION ALL SELECT id, expires_at FROM holdfast.blocked WHERE expires_at IS NOT NULL
+) AS p
+FULL JOIN holdfast.expiring AS e ON e.id = p.id AND e.expires_at = p.expires_at
+WHERE e.id IS NULL OR p.id IS NULL LIMIT 20;
+
+-- name: locks
+-- A key is held by a task of that key which is ready or running, and by nobody who stands behind.
+SELECT l.key, 'its holder is neither ready nor running' AS problem
+FROM holdfast.lock AS l
+LEFT JOIN holdfast.task AS t ON t.id = l.holder AND t.lock_key = l.key
+WHERE t.id IS NULL
+OR NOT EXISTS (SELECT 1 FROM holdfast.run AS r WHERE r.id = l.holder)
+AND NOT EXISTS (
+    SELECT 1 FROM holdfast.ready AS r
+    WHERE r.lane = l.lane AND r.late IN (false, true) AND r.rank = l.rank AND r.id = l.holder
+)
+UNION ALL
+SELECT b.lock_key, 'somebody waits for it, and nobody holds it'
+FROM holdfast.blocked AS b LEFT JOIN holdfast.lock AS l ON l.key = b.lock_key
+WHERE l.key IS NULL
+UNION ALL
+SELECT t.lock_key, 'a task has it that does not hold it'
+FROM (
+    SELECT r.id FROM holdfast.ready AS r WHERE r.flags & 1 <> 0
+    UNION ALL SELECT r.id FROM holdfast.run AS r WHERE r.flags & 1 <> 0
+) AS h
+JOIN holdfast.task AS t ON t.id = h.id
+LEFT JOIN holdfast.lock AS l ON l.key = t.lock_key AND l.holder = t.id
+WHERE l.key IS NULL
+UNION ALL
+SELECT l.key, 'its holder has not started and stands behind another'
+FROM holdfast.lock AS l JOIN holdfast.blocked AS b ON b.lock_key = l.key
+WHERE (b.rank, b.id) < (l.rank, l.holder)
+AND NOT EXISTS (SELECT 1 FROM holdfast.run AS r WHERE r.id = l.holder)
+LIMIT 20;
+
+-- name: counts
+-- What the tally says and what there is.
+SELECT told.kind, told.key, coalesce(told.n, 0)::bigint, coalesce(told.found, 0)::bigint
+FROM (
+    SELECT kind, key, sum(n) FILTER (WHERE is_told) AS n, sum(n) FILTER (WHERE NOT is_told) AS found
+    FROM (
+        SELECT
+            kind, n, true AS is_told,
+            CASE WHEN kind IN ('completed', 'failed', 'cancelled', 'dead_letter') THEN 0
+            ELSE key END AS key
+        FROM holdfast.tally WHERE kind <> 'refused'
+        UNION ALL SELECT 'ready', count(*), false, lane FROM holdfast.ready GROUP BY lane
+        UNION ALL SELECT 'running', count(*), false, lane FROM holdfast.run GROUP BY lane
+        UNION ALL SELECT 'waiting', count(*), false, lane FROM holdfast.waiting GROUP BY lane
+        UNION ALL SELECT 'blocked', count(*), false, lane FROM holdfast.blocked GROUP BY lane
+        UNION ALL SELECT 'retrying', count(*), false, 0 FROM holdfast.waiting WHERE retrying
+        UNION ALL SELECT state::text, count(*), false, 0 FROM holdfast.done GROUP BY state
+    ) AS both_sides
+    GROUP BY kind, key
+) AS told
+WHERE coalesce(told.n, 0) <> coalesce(told.found, 0) LIMIT 20;
+
+-- name: settings
+SELECT
+    current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit,
+    current_setting('full_page_writes') AS full_page_writes;
+
+-- name: pinned
+-- Who keeps dead row versions from being removed, and for how long.
+SELECT pid, coalesce(application_name, '') AS name, state,
+    extract(epoch FROM clock_timestamp() - xact_start)::double precision AS seconds
+FROM pg_stat_activity
+WHERE datname = current_database() AND backend_xmin IS NOT NULL AND pid <> pg_backend_pid()
+AND xact_start < clock_timestamp() - interval '5 minutes'
+ORDER BY xact_start LIMIT 5;
+
+-- name: slots
+-- A replication slot that nobody reads pins as well.
+SELECT slot_name::text FROM pg_replication_slots WHERE NOT active AND xmin IS NOT NULL LIMIT 5;
+
+-- name: dead_rows
+-- Hot tables with far more dead rows than living ones.
+SELECT relname::text, n_dead_tup, n_live_tup FROM pg_stat_user_tables
+WHERE schemaname = 'holdfast' AND relname IN ('ready', 'run', 'waiting', 'blocked', 'lock')
+AND n_dead_tup > 1000000 AND n_dead_tup > 20 * n_live_tup;
+
+-- name: missing_partitions
+SELECT holdfast.missing_partitions();
+
+-- name: clock
+SELECT extract(epoch FROM clock_timestamp())::double precision;

@@ -1,0 +1,136 @@
+-- Parts of a query that `filters.py` puts together. All of them are fixed text; values are bound.
+
+-- name: pin
+-- For this transaction: the order of the newest comes from an index, never from a sort of everything.
+SELECT
+    set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
+    set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true),
+    set_config('jit', 'off', true);
+
+-- name: ids_of
+SELECT t.id::text
+
+-- name: pictures_of
+SELECT * FROM holdfast.pictures(ARRAY(SELECT t.id::text
+
+-- name: pictures_end
+)) ORDER BY id DESC
+
+-- name: from_tasks
+FROM holdfast.task AS t
+
+-- name: from_done
+FROM holdfast.done AS d JOIN holdfast.task AS t ON t.id = d.id
+
+-- name: from_places
+-- When there are few tasks in the places asked for, they are found there and not among all.
+FROM (
+
+-- name: waiting
+SELECT w.id FROM holdfast.waiting AS w
+
+-- name: ready
+SELECT r.id FROM holdfast.ready AS r
+
+-- name: blocked
+SELECT b.id FROM holdfast.blocked AS b
+
+-- name: running
+SELECT r.id FROM holdfast.run AS r
+
+-- name: or_there
+UNION ALL
+
+-- name: places_end
+) AS there JOIN holdfast.task AS t ON t.id = there.id
+
+-- name: how_many
+SELECT coalesce(sum(n), 0)::bigint FROM holdfast.tally WHERE kind = ANY ($1::text[]);
+
+-- name: newest_first
+ORDER BY t.id DESC LIMIT :limit::bigint
+
+-- name: newest_done_first
+ORDER BY d.id DESC LIMIT :limit::bigint
+
+-- name: oldest_first
+ORDER BY t.id LIMIT :limit::bigint
+
+-- name: count_of
+SELECT count(*) FROM (SELECT 1
+
+-- name: up_to_limit
+LIMIT :limit::bigint) AS counted
+
+-- name: after
+t.id < :after::text::uuid
+
+-- name: later_than
+t.id > :later_than::text::uuid
+
+-- name: ids
+t.id = ANY (:ids::text[]::uuid[])
+
+-- name: states
+holdfast.state_of(t.id) = ANY (:states::text[])
+
+-- name: done_states
+d.state = ANY (:done_states::text[]::holdfast.state[])
+
+-- name: done_state
+d.state = :done_state::text::holdfast.state
+
+-- name: name
+t.name = :name::text
+
+-- name: queue
+t.lane = ANY (ARRAY(SELECT lane.id FROM holdfast.lane WHERE lane.queue = :queue::text))
+
+-- name: priority
+t.lane = ANY (ARRAY(SELECT lane.id FROM holdfast.lane WHERE lane.priority = :priority::text))
+
+-- name: tag
+:tag::text = ANY (t.tags)
+
+-- name: owner
+t.owner = :owner::text
+
+-- name: worker_id
+coalesce(
+    (SELECT x.worker FROM holdfast.done AS x WHERE x.id = t.id),
+    (SELECT x.worker FROM holdfast.run AS x WHERE x.id = t.id),
+    (SELECT x.worker FROM holdfast.extra AS x WHERE x.id = t.id)
+) = (SELECT w.number FROM holdfast.worker AS w WHERE w.id = :worker_id::text)
+
+-- name: lock
+t.lock_key = :lock::text
+
+-- name: unique_key
+t.unique_key = :unique_key::text
+
+-- name: parent_id
+t.parent_id = :parent_id::text
+
+-- name: error_type
+coalesce(
+    (SELECT x.error FROM holdfast.done AS x WHERE x.id = t.id),
+    (
+        SELECT x.error FROM holdfast.extra AS x
+        WHERE x.id = t.id AND NOT EXISTS (SELECT 1 FROM holdfast.done AS o WHERE o.id = t.id)
+    )
+)::json ->> 0 = :error_type::text
+
+-- name: created_after
+t.created_at >= :created_after::bigint
+
+-- name: created_before
+t.created_at < :created_before::bigint
+
+-- name: not_asked
+NOT EXISTS (SELECT 1 FROM holdfast.extra AS x WHERE x.id = t.id AND x.cancel_requested)
+
+-- name: key_is_free
+NOT EXISTS (
+    SELECT 1 FROM holdfast.unique_key AS u
+    WHERE u.name = t.name AND u.key = t.unique_key AND u.id <> t.id
+)

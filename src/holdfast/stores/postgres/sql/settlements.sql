@@ -1,0 +1,15 @@
+-- name: save
+SELECT n, holder FROM holdfast.save(
+    $1::text, $2::text[], $3::integer[], $4::bytea[], $5::text[], $6::integer[], $7::text[],
+    $8::text[], $9::text[], $10::integer[], $11::integer[], $12::bytea[], $13::text[],
+    $14::bigint[], $15::text[], $16::text[], $17::bigint
+);
+
+-- name: report
+SELECT n, holder FROM holdfast.report(
+    $1::text[], $2::integer[], $3::text[], $4::text[], $5::double precision[], $6::bigint[],
+    $7::bigint[], $8::text[], $9::bigint
+);
+
+-- name: count_refusals
+INSERT INTO holdfast.tally VALUES ('refused', 0, $1::integer);

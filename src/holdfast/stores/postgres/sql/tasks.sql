@@ -1,0 +1,32 @@
+-- name: add
+SELECT n, task_id, outcome, state FROM holdfast.add_rows(
+    $1::text[], $2::text[], $3::bytea[], $4::integer[], $5::bigint[], $6::bigint[],
+    $7::double precision[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[],
+    $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[],
+    $20::text[], $21::bigint, $22::bigint
+);
+
+-- name: pictures
+SELECT * FROM holdfast.pictures($1::text[]) ORDER BY id;
+
+-- name: attempts
+SELECT a.number, a.cause, w.id AS worker_id, a.started_at, a.ended_at, a.ended, a.charged, a.error
+FROM holdfast.attempt AS a LEFT JOIN holdfast.worker AS w ON w.number = a.worker
+WHERE a.id = $1::text::uuid ORDER BY a.number;
+
+-- name: events
+SELECT at, kind, attempt, worker_id, detail FROM holdfast.event
+WHERE id = $1::text::uuid ORDER BY seq;
+
+-- name: cancel_requests
+SELECT s.id::text FROM holdfast.stop AS s JOIN holdfast.worker AS w ON w.number = s.worker
+WHERE w.id = $1::text ORDER BY s.id;
+
+-- name: now
+SELECT holdfast.now_us($1::bigint);
+
+-- name: ahead
+SELECT holdfast.ahead($1::text, $2::bigint, $3::text::uuid, $4::integer);
+
+-- name: lock_holder
+SELECT holder::text FROM holdfast.lock WHERE key = $1::text;

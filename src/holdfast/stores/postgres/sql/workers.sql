@@ -1,0 +1,19 @@
+-- name: register
+SELECT holdfast.register(
+    $1::text, $2::text, $3::integer, $4::text, $5::text[], $6::text[], $7::integer, $8::integer,
+    $9::text, $10::bigint, $11::bigint
+);
+
+-- name: beat
+SELECT holdfast.beat($1::text, $2::integer, $3::text, $4::bigint);
+
+-- name: workers
+SELECT
+    id, host, pid, version, queues, capabilities, capacity, load, status, beats, started_at, beat_at
+FROM holdfast.worker WHERE NOT forgotten ORDER BY number DESC;
+
+-- name: bury
+SELECT holdfast.bury($1::text, $2::bigint);
+
+-- name: retire
+SELECT holdfast.retire($1::text);
