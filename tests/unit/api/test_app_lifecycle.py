@@ -140,7 +140,7 @@ def test_a_closed_app_opens_again() -> None:
 
 
 def test_a_bad_url_is_refused_at_the_first_use_and_a_bad_setting_at_once() -> None:
-    app = Holdfast(url="postgresql://host/db")
+    app = Holdfast(url="mongodb://host/db")
 
     with pytest.raises(ConfigError, match="not in this release"):
         app.count()

@@ -40,11 +40,12 @@ def test_dispatchers_go_with_the_store(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("url", "text"),
     [
-        ("postgresql://u:secret@h/db", "not in this release"),
-        ("mongodb://h/db", "not in this release"),
+        ("mongodb://u:secret@h/db", "not in this release"),
+        ("postgresql://u:secret@h/db?schema=a-b", "letters, digits and underscores, got 'a-b'"),
+        ("postgresql://u:secret@h/db?pgbouncer=x", "expected pgbouncer=true or pgbouncer=false"),
         ("sqlit:///x.db", "Did you mean sqlite://"),
         ("memroy://", "Did you mean memory://"),
-        ("mysql://h", "expected memory:// or sqlite:///path, got mysql://"),
+        ("mysql://h", "or postgresql://host/database, got mysql://"),
         ("sqlite://", "expected sqlite:///relative"),
         ("sqlite:///", "expected sqlite:///relative"),
         ("sqlite://host/x.db", "expected sqlite:///relative"),
