@@ -29,13 +29,17 @@ class Borrowed(Protocol):
         """The connection of the database driver underneath."""
         ...
 
+    def dialect(self) -> str:
+        """What it speaks: `postgresql`, `sqlite` …"""
+        ...
+
 
 class BorrowedAsync(Protocol):
     """A connection for async code."""
 
     async def fetch(self, sql: str, values: Sequence[Any]) -> Rows: ...
 
-    async def driver(self) -> object: ...
+    def dialect(self) -> str: ...
 
 
 class _Plain:
@@ -46,12 +50,15 @@ class _Plain:
 
     def fetch(self, sql: str, values: Sequence[Any]) -> Rows:
         with closing(self._connection.cursor()) as cursor:
-            cursor.execute(*_formatted(sql, values))
+            cursor.execute(*formatted(sql, values))
             rows: Rows = cursor.fetchall()
             return rows
 
     def driver(self) -> object:
         return self._connection
+
+    def dialect(self) -> str:
+        return "postgresql" if hasattr(self._connection, "pgconn_ptr") else "sqlite"
 
 
 class _Psycopg:
@@ -62,12 +69,15 @@ class _Psycopg:
 
     def fetch(self, sql: str, values: Sequence[Any]) -> Rows:
         with self._connection.cursor(row_factory=_tuple_row()) as cursor:
-            cursor.execute(*_formatted(sql, values))
+            cursor.execute(*formatted(sql, values))
             rows: Rows = cursor.fetchall()
             return rows
 
     def driver(self) -> object:
         return self._connection
+
+    def dialect(self) -> str:
+        return "postgresql"
 
 
 class _Django:
@@ -78,7 +88,7 @@ class _Django:
 
     def fetch(self, sql: str, values: Sequence[Any]) -> Rows:
         with self._connection.cursor() as cursor:
-            cursor.execute(*_formatted(sql, values))
+            cursor.execute(*formatted(sql, values))
             rows: Rows = cursor.fetchall()
             return rows
 
@@ -86,6 +96,9 @@ class _Django:
         self._connection.ensure_connection()
         driver: object = self._connection.connection
         return driver
+
+    def dialect(self) -> str:
+        return str(self._connection.vendor)
 
 
 class _Alchemy:
@@ -104,6 +117,9 @@ class _Alchemy:
         driver: object = self._connected().connection.driver_connection
         return driver
 
+    def dialect(self) -> str:
+        return str(self._connected().dialect.name)
+
     def _connected(self) -> Any:
         # A session has the method `connection`, a connection the property of that name.
         is_session = callable(getattr(type(self._given), "connection", None))
@@ -119,8 +135,8 @@ class _Asyncpg:
     async def fetch(self, sql: str, values: Sequence[Any]) -> Rows:
         return [tuple(row) for row in await self._connection.fetch(sql, *values)]
 
-    async def driver(self) -> object:
-        return self._connection
+    def dialect(self) -> str:
+        return "postgresql"
 
 
 class _PsycopgAsync:
@@ -131,12 +147,12 @@ class _PsycopgAsync:
 
     async def fetch(self, sql: str, values: Sequence[Any]) -> Rows:
         async with self._connection.cursor(row_factory=_tuple_row()) as cursor:
-            await cursor.execute(*_formatted(sql, values))
+            await cursor.execute(*formatted(sql, values))
             rows: Rows = await cursor.fetchall()
             return rows
 
-    async def driver(self) -> object:
-        return self._connection
+    def dialect(self) -> str:
+        return "postgresql"
 
 
 class _AlchemyAsync:
@@ -151,10 +167,10 @@ class _AlchemyAsync:
         rows: Rows = answer.fetchall()
         return rows
 
-    async def driver(self) -> object:
-        raw = await (await self._connected()).get_raw_connection()
-        driver: object = raw.driver_connection
-        return driver
+    def dialect(self) -> str:
+        is_session = callable(getattr(type(self._given), "connection", None))
+        bound = self._given.get_bind() if is_session else self._given
+        return str(bound.dialect.name)
 
     async def _connected(self) -> Any:
         is_session = callable(getattr(type(self._given), "connection", None))
@@ -222,7 +238,7 @@ def _unknown(connection: object) -> InvalidOption:
     )
 
 
-def _formatted(sql: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
+def formatted(sql: str, values: Sequence[Any]) -> tuple[str, list[Any]]:
     """The statement with `%s`, and a value for each of them."""
     order = [int(number) - 1 for number in _NUMBERED.findall(sql)]
     return _NUMBERED.sub("%s", sql.replace("%", "%%")), [values[index] for index in order]
@@ -232,7 +248,7 @@ def _in_style(dialect: Any, sql: str, values: Sequence[Any]) -> tuple[str, tuple
     """The statement as the driver below SQLAlchemy expects it."""
     if dialect.paramstyle == "numeric_dollar":
         return sql, tuple(values)
-    text, ordered = _formatted(sql, values)
+    text, ordered = formatted(sql, values)
     return text, tuple(ordered)
 
 
