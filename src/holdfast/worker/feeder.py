@@ -19,8 +19,7 @@ import structlog
 
 from holdfast.core.attempt import Claim, Claimed
 from holdfast.core.lifecycle import Outcome, Released
-from holdfast.core.query import TaskFilter
-from holdfast.core.task import State, TaskId, WorkerId
+from holdfast.core.task import TaskId, WorkerId
 from holdfast.errors import SchemaMismatch, StoreUnavailable, WorkerGone
 from holdfast.ports.dispatcher import Dispatcher, Listener
 from holdfast.ports.store import TaskStore
@@ -28,13 +27,12 @@ from holdfast.settings import Settings
 from holdfast.worker.outage import Outage
 from holdfast.worker.pace import Pace
 from holdfast.worker.shelf import Shelf
+from holdfast.worker.strays import Strays
 
 log = structlog.get_logger("holdfast.worker")
 
 LOOK_AGAIN = 0.25
 """Seconds between looks at what is held unstarted."""
-STRAYS = 1000
-"""How many tasks are looked at in one go after a claim whose outcome is unknown."""
 AT_ONCE = 0.05
 """What is due within this many seconds is waited for even by a worker in a burst."""
 
@@ -98,7 +96,7 @@ class Feeder:
         self._nap: asyncio.Task[bool] | None = None
         self._due_at: float | None = None
         self._outage = Outage("claim")
-        self._unanswered: WorkerId | None = None
+        self._strays = Strays(store, floor, settle)
         self.shelf = Shelf(asyncio.get_running_loop(), self._room.set)
 
     def nudge(self, due_in: float = 0.0) -> None:
@@ -130,10 +128,13 @@ class Feeder:
             while not (is_over or self._closing.is_set()):
                 self._room.clear()
                 wanted = self._wanted()
-                if wanted > 0:
+                if self._strays.due_in() == 0.0:
+                    await self._look_for_strays()
+                elif wanted > 0:
                     is_over = await self._fetch(listener, wanted)
                 else:
-                    await self._wait_for_room(LOOK_AGAIN if len(self.shelf) else None)
+                    look_again = LOOK_AGAIN if len(self.shelf) else None
+                    await self._wait_for_room(_sooner(look_again, self._strays.due_in()))
 
     async def _listen(self, stack: AsyncExitStack) -> Listener:
         try:
@@ -176,9 +177,6 @@ class Feeder:
         worker_id = self._lessee.id
         self._due_at = None  # the answer will know of everything saved until now
         try:
-            if self._unanswered is not None:
-                await self._hand_back_strays(self._unanswered)
-                self._unanswered = None
             claimed = await self._store.claim(
                 worker_id,
                 queues=self._settings.served_queues,
@@ -190,33 +188,25 @@ class Feeder:
             return None
         except SchemaMismatch:
             raise
-        except Exception as error:
-            if not isinstance(error, StoreUnavailable):
-                log.exception("store.failed", doing="claim")
-            self._unanswered = self._unanswered or worker_id
-            await self._doze(self._outage.delay(error))
+        except Exception as error:  # noqa: BLE001 - whatever it is, tasks may have been started
+            self._strays.suspect(worker_id)
+            await self._wait_out(error)
             return None
         self._outage.over()
         return claimed
 
-    async def _hand_back_strays(self, worker_id: WorkerId) -> None:
-        """A claim of unknown outcome may have started tasks that nobody runs: hand them back.
+    async def _look_for_strays(self) -> None:
+        try:
+            await self._strays.look()
+        except SchemaMismatch:
+            raise
+        except Exception as error:  # noqa: BLE001 - as for a claim
+            await self._wait_out(error)
 
-        Nobody rescues the tasks of a living worker, so they would stay `running` for ever.
-        """
-        mine = TaskFilter(worker_id=worker_id, states=frozenset({State.RUNNING}))
-        known = self._floor.holds()
-        after: str | None = None
-        while True:
-            page = await self._store.list(mine, limit=STRAYS, after=after)
-            known |= self._floor.holds()
-            for task in page.tasks:
-                if task.id not in known:
-                    log.warning("task.stray", task=task.id, attempt=task.attempt)
-                    self._settle(Claim.of(task), Released())
-            after = page.next
-            if after is None:
-                return
+    async def _wait_out(self, error: Exception) -> None:
+        if not isinstance(error, StoreUnavailable):
+            log.error("store.failed", doing="claim", exc_info=error)
+        await self._doze(self._outage.delay(error))
 
     def _receive(self, claimed: Claimed) -> None:
         claims = claimed.claims
@@ -234,6 +224,8 @@ class Feeder:
             nap = min(nap, claimed.next_due)
         if self._due_at is not None:
             nap = min(nap, self._due_at - time.monotonic())
+        if (look := self._strays.due_in()) is not None:
+            nap = min(nap, look)
         if self._burst and not self._floor.is_quiet():
             await self._wait_for_room(max(0.001, min(nap, LOOK_AGAIN)))
         else:
@@ -268,6 +260,10 @@ class Feeder:
 
 def _is_due_soon(claimed: Claimed) -> bool:
     return claimed.next_due is not None and claimed.next_due <= AT_ONCE
+
+
+def _sooner(one: float | None, other: float | None) -> float | None:
+    return min((each for each in (one, other) if each is not None), default=None)
 
 
 class _Deaf:

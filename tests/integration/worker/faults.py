@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from typing import Any, cast
 
 from holdfast.core.attempt import Settlement
@@ -15,25 +16,33 @@ from holdfast.ports.store import Store
 class Spoiled:
     """Wraps a store. `away` lists the methods that raise `StoreUnavailable`; "*" means all.
 
-    `unanswered` lists those that do their work and then raise it: the outcome is unknown.
+    `unanswered` lists those that do their work and then raise it: the outcome is unknown. `late`
+    lists those that raise it and do their work at `deliver`.
     """
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self.away: set[str] = set()
         self.unanswered: set[str] = set()
+        self.late: set[str] = set()
         self.calls: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
         self.limits: list[int] = []
         self.saved: list[Sequence[Settlement]] = []
         self.gates: dict[str, asyncio.Event] = {}
         self.bugs: dict[str, Exception] = {}
+        self._under_way: list[Callable[[], Awaitable[Any]]] = []
 
     @classmethod
     def around(cls, store: Store) -> tuple[Spoiled, Store]:
         """The wrapper, and the same seen as a store."""
         spoiled = cls(store)
         return spoiled, cast("Store", spoiled)
+
+    async def deliver(self) -> None:
+        """Let the late calls happen."""
+        while self._under_way:
+            await self._under_way.pop()()
 
     def __getattr__(self, name: str) -> Any:
         real = getattr(self._store, name)
@@ -51,6 +60,10 @@ class Spoiled:
             if name in self.away or "*" in self.away:
                 self.refused[name] += 1
                 raise StoreUnavailable(f"{name}: the disk is full")
+            if name in self.late:
+                self.refused[name] += 1
+                self._under_way.append(partial(real, *args, **kwargs))
+                raise StoreUnavailable(f"{name}: the connection is gone")
             answer = await real(*args, **kwargs)
             if name == "save":
                 self.saved.append(args[0])

@@ -13,12 +13,13 @@ from tests.integration.worker.workshop import Workshop
 
 from holdfast.core.lifecycle import Stopped
 from holdfast.core.query import TaskFilter
-from holdfast.core.task import AttemptEnd, State
+from holdfast.core.task import AttemptEnd, State, TaskId
 from holdfast.errors import SchemaMismatch
 from holdfast.testing.eventually import eventually
 from holdfast.testing.factories import settled
 from holdfast.worker import settler
 from holdfast.worker.outage import Outage
+from holdfast.worker.strays import Strays
 
 
 async def test_results_are_kept_while_the_store_is_away(shop: Workshop) -> None:
@@ -83,6 +84,47 @@ async def test_what_an_unanswered_claim_has_started_is_handed_back_and_run(shop:
     ends = [a.ended for a in await shop.attempts(stray)]
     assert ends[-1] is AttemptEnd.COMPLETED
     assert set(ends[:-1]) == {AttemptEnd.RELEASED}
+
+
+@pytest.mark.parametrize("busy", [False, True], ids=["with a free slot", "with none"])
+async def test_what_a_claim_starts_after_it_was_given_up_is_handed_back_and_run(
+    shop: Workshop, monkeypatch: pytest.MonkeyPatch, busy: bool
+) -> None:
+    monkeypatch.setattr(Strays, "FIRST", 0.1)
+    go = asyncio.Event()
+
+    @shop.task()
+    async def work() -> None: ...
+
+    @shop.task()
+    async def long() -> None:
+        await go.wait()
+
+    spoiled, store = Spoiled.around(shop.store)
+    async with shop.working(store=store, concurrency=1):
+        spoiled.late.add("claim")
+        stray = await shop.submit(work)
+        await eventually(lambda: spoiled.refused["claim"] >= 1)
+        gate = spoiled.gates["claim"] = asyncio.Event()
+        spoiled.late.clear()
+        await eventually(lambda: spoiled.calls["list"] >= 1)  # it has looked, and found nothing
+        await spoiled.deliver()
+        assert (await shop.get(stray)).state is State.RUNNING
+        if busy:
+            held = await shop.submit(long)
+        gate.set()
+        if busy:
+            await shop.reaches(held, State.RUNNING)
+            await eventually(lambda: _has_ended(shop, stray))
+            go.set()
+        await shop.reaches(stray, State.COMPLETED)
+
+    ends = [a.ended for a in await shop.attempts(stray)]
+    assert ends == [AttemptEnd.RELEASED, AttemptEnd.COMPLETED]
+
+
+async def _has_ended(shop: Workshop, task: TaskId) -> bool:
+    return (await shop.attempts(task))[0].ended is not None
 
 
 async def test_a_worker_can_start_and_stop_while_the_store_is_away(shop: Workshop) -> None:
