@@ -169,11 +169,10 @@ class Proxy:
 
     async def _close(self) -> None:
         self._server.close()
+        await self._resume()
         await self._cut()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        if others := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(others, timeout=5)  # not cancelled: asyncio would call it an error
 
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
