@@ -30,7 +30,7 @@ from holdfast.worker.run import Run, Runner, StopReason
 from holdfast.worker.settler import Settler
 from holdfast.worker.slots import Slots
 from holdfast.worker.threads import ThreadRunner
-from holdfast.worker.transactions import Desk
+from holdfast.worker.transactions import WorkerDesk
 
 
 class Engine:
@@ -96,7 +96,7 @@ class Engine:
             settle=self.ledger.enter,
             too_old=settings.lease / 3,
             confirm=self.membership.confirm,
-            desk=Desk(store, loop, self.reporter, self.ledger.completed),
+            desk=WorkerDesk(store, loop, self.reporter, self.ledger.completed),
         )
         self.cancels = CancelWatch(
             store,

@@ -54,7 +54,7 @@ class Reporter:
         with self._guard:
             is_first = not self._waiting
             earlier = self._waiting.get(key)
-            self._waiting[key] = report if earlier is None else _merged(earlier, report)
+            self._waiting[key] = report if earlier is None else merged(earlier, report)
         if is_first:
             self._loop.call_soon_threadsafe(self._wake.set)
 
@@ -117,7 +117,8 @@ class Reporter:
             return [self._waiting.pop(key) for key in keys & self._waiting.keys()]
 
 
-def _merged(earlier: Report, later: Report) -> Report:
+def merged(earlier: Report, later: Report) -> Report:
+    """Two reports of one attempt as one."""
     return later._replace(
         progress=earlier.progress if later.progress is None else later.progress,
         cost=_sum(earlier.cost, later.cost),

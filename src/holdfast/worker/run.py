@@ -115,6 +115,21 @@ class Run:
             self._transaction = RunTransaction(self, self._desk)
         return self._transaction
 
+    async def hold_reports(self) -> None:
+        """Its process is about to begin a transaction: keep back what it says from now on."""
+        if self._desk is not None:
+            await self._desk.reports.hold(self.claim)
+
+    def let_go_of_reports(self) -> None:
+        if self._desk is not None:
+            self._desk.reports.let_go(self.claim)
+
+    def was_completed(self) -> None:
+        """Its process says that its transaction was committed."""
+        self.completion = Completion(committed=True)
+        if self._desk is not None:
+            self._desk.completed(self.claim)
+
     def open_transaction(self) -> RunTransaction | None:
         return self._transaction if self._transaction and self._transaction.is_open else None
 

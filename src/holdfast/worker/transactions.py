@@ -4,8 +4,8 @@ From the moment a transaction begins to commit, the run has a `Completion`. Whoe
 run waits for it: what was committed is not settled again, whatever the body does afterwards. If the
 commit's answer was lost, the store is asked until it knows. Nothing is ever guessed.
 
-A handler may run on the worker's loop, in a thread, or on a loop of its own in a thread. The
-store's transaction lives on the loop of the handler; sync handlers borrow the worker's loop for it.
+A handler runs on the worker's loop, in a thread, or in a process of its own (`processes/desk.py`).
+The store's transaction lives on the loop of the handler; a sync one borrows a loop for it.
 
 What a handler reports (progress, cost, log lines) while it is inside is kept back and stored by the
 same commit: on SQLite nobody else may write meanwhile, and afterwards the fence would refuse it.
@@ -18,19 +18,17 @@ from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import structlog
 
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Succeeded, settle
+from holdfast.definitions.definition import Definition
 from holdfast.errors import HoldfastError, StoreUnavailable
 from holdfast.ports.store import Transaction, TransactionStore
 from holdfast.shielding import to_the_end
 from holdfast.worker.outage import Outage
-
-if TYPE_CHECKING:
-    from holdfast.worker.run import Run
 
 log = structlog.get_logger("holdfast.worker")
 
@@ -51,8 +49,25 @@ class Holding(Protocol):
     def let_go(self, claim: Claim) -> None: ...
 
 
-class Desk:
-    """What the transactions of one worker share."""
+class Desk(Protocol):
+    """What a transaction needs of the place where its handler runs."""
+
+    @property
+    def reports(self) -> Holding: ...
+
+    async def store(self) -> TransactionStore: ...
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run async work from the thread of a sync handler."""
+        ...
+
+    def completed(self, claim: Claim) -> None:
+        """This attempt's end is on disk. From any thread."""
+        ...
+
+
+class WorkerDesk:
+    """The desk of handlers that run in the worker itself: on its loop, or in a thread."""
 
     def __init__(
         self,
@@ -61,20 +76,19 @@ class Desk:
         reports: Holding,
         completed: Callable[[Claim], None],
     ) -> None:
-        self.store = store
-        self.loop = loop
         self.reports = reports
-        self.completed = completed
+        self._store = store
+        self._loop = loop
+        self._completed = completed
 
-    async def on_loop(self, work: Coroutine[Any, Any, T]) -> T:
-        """Await something that belongs to the worker's loop, from whatever loop this is."""
-        if asyncio.get_running_loop() is self.loop:
-            return await work
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
+    async def store(self) -> TransactionStore:
+        return self._store
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """The same from a thread without a loop."""
-        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    def completed(self, claim: Claim) -> None:
+        self._loop.call_soon_threadsafe(self._completed, claim)
 
 
 class Completion:
@@ -82,9 +96,11 @@ class Completion:
     here, because the worker ends. Then the task is left as it is, for a rescuer to look at.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+    def __init__(self, committed: bool | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
         self._known: Future[bool | None] = Future()
+        if committed:
+            self.known(committed)
 
     def known(self, committed: bool | None) -> None:
         self._known.set_result(committed)
@@ -100,10 +116,22 @@ class Completion:
             )
 
 
+class Transacting(Protocol):
+    """The attempt that a transaction belongs to."""
+
+    claim: Claim
+    definition: Definition[..., Any, Any]
+    completion: Completion | None
+
+    def refuse_if_stopped(self) -> None:
+        """Raise if the attempt was told to stop."""
+        ...
+
+
 class RunTransaction:
     """The one transaction of a run, for `async with` and for `with`."""
 
-    def __init__(self, run: Run, desk: Desk) -> None:
+    def __init__(self, run: Transacting, desk: Desk) -> None:
         self._run = run
         self._desk = desk
         self._result = _NULL
@@ -171,8 +199,8 @@ class RunTransaction:
     async def _open(self, *, blocking: bool) -> AsyncIterator[object]:
         desk, claim = self._desk, self._run.claim
         self._result = _NULL
-        transaction = desk.store.transaction(claim, blocking=blocking)
-        await desk.on_loop(desk.reports.hold(claim))
+        transaction = (await desk.store()).transaction(claim, blocking=blocking)
+        await desk.reports.hold(claim)
         try:
             async with transaction as inside:
                 yield inside.connection
@@ -184,7 +212,7 @@ class RunTransaction:
         self._run.refuse_if_stopped()
         claim, desk = self._run.claim, self._desk
         settlement = settle(claim, Succeeded(self._result), backoff=_never, crash_limit=1)
-        completion = self._run.completion = Completion(desk.loop)
+        completion = self._run.completion = Completion()
         committed: bool | None = None
         report = desk.reports.take(claim)
         try:
@@ -200,7 +228,7 @@ class RunTransaction:
                 raise
         finally:
             if committed:
-                desk.loop.call_soon_threadsafe(desk.completed, claim)
+                desk.completed(claim)
             elif committed is False:
                 self._run.completion = None
                 if report is not None:

@@ -6,38 +6,47 @@ import asyncio
 import sys
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import asdict
-from typing import Any, NoReturn
+from typing import Any
 
-from holdfast.core.attempt import Claim
+from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Failed, Outcome
 from holdfast.core.task import Cost, Progress
 from holdfast.definitions.context import Context, enter_context
 from holdfast.definitions.definition import Definition
-from holdfast.errors import Unsupported
 from holdfast.worker.processes.channel import Channel
+from holdfast.worker.processes.desk import ChildDesk
 from holdfast.worker.processes.interruption import Interruption
 from holdfast.worker.processes.memory import capped, over_limit
-from holdfast.worker.processes.wire import COST, EXTEND, LOG, PROGRESS, Frame
+from holdfast.worker.processes.wire import EXTEND, Frame
+from holdfast.worker.transactions import Completion, RunTransaction
 from holdfast.worker.verdict import accept, describe, judge
 
 
 class LineSink:
     """Carries what a handler says about itself to the worker."""
 
-    def __init__(self, channel: Channel, interruption: Interruption) -> None:
+    completion: Completion | None = None
+
+    def __init__(
+        self,
+        claim: Claim,
+        definition: Definition[..., Any, Any],
+        channel: Channel,
+        interruption: Interruption,
+        desk: ChildDesk,
+    ) -> None:
+        self.claim = claim
+        self.definition = definition
         self._channel = channel
         self._interruption = interruption
+        self._desk = desk
+        self._transaction: RunTransaction | None = None
 
     def report(
         self, *, progress: Progress | None = None, cost: Cost | None = None, log: str | None = None
     ) -> None:
-        if progress is not None:
-            self._channel.send(Frame(PROGRESS, asdict(progress)))
-        if cost is not None:
-            self._channel.send(Frame(COST, asdict(cost)))
-        if log is not None:
-            self._channel.send(Frame(LOG, log))
+        claim, logs = self.claim, () if log is None else (log,)
+        self._desk.put(Report(claim.task_id, claim.attempt, claim.worker_id, progress, cost, logs))
 
     def extend(self, seconds: float) -> None:
         self._channel.send(Frame(EXTEND, seconds))
@@ -45,22 +54,26 @@ class LineSink:
     def stop_requested(self) -> bool:
         return self._interruption.came
 
-    def transaction(self) -> NoReturn:
-        raise Unsupported(
-            "ctx.transaction() does not work in the process executor; use executor='thread' or an "
-            "async handler for this task."
-        )
+    def refuse_if_stopped(self) -> None:
+        if self._interruption.came:
+            raise asyncio.CancelledError("the attempt was stopped inside its transaction")
 
-    def open_transaction(self) -> None:
-        return None
+    def transaction(self) -> RunTransaction:
+        if self._transaction is None:
+            self._transaction = RunTransaction(self, self._desk)
+        return self._transaction
+
+    def open_transaction(self) -> RunTransaction | None:
+        return self._transaction if self._transaction and self._transaction.is_open else None
 
 
 class Body:
     """Runs handlers in this process's main thread, one at a time."""
 
-    def __init__(self, channel: Channel, interruption: Interruption) -> None:
-        self._sink = LineSink(channel, interruption)
+    def __init__(self, channel: Channel, interruption: Interruption, desk: ChildDesk) -> None:
+        self._channel = channel
         self._interruption = interruption
+        self._desk = desk
 
     def run(
         self, claim: Claim, definition: Definition[..., Any, Any], memory_limit: int | None
@@ -77,7 +90,8 @@ class Body:
     def _attempt(
         self, claim: Claim, definition: Definition[..., Any, Any], memory_limit: int | None
     ) -> Outcome:
-        context = Context(claim, self._sink)
+        sink = LineSink(claim, definition, self._channel, self._interruption, self._desk)
+        context = Context(claim, sink)
         enter_context(context)
         with capped(memory_limit), self._interruption.inside():
             args, kwargs = definition.load(claim.payload)

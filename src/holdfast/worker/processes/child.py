@@ -15,6 +15,7 @@ from holdfast.worker.liveness import die_with_parent
 from holdfast.worker.loading import LoadedApp, load_app
 from holdfast.worker.processes.body import Body
 from holdfast.worker.processes.channel import Channel
+from holdfast.worker.processes.desk import ChildDesk
 from holdfast.worker.processes.interruption import Interruption
 from holdfast.worker.processes.wire import (
     READY,
@@ -46,7 +47,7 @@ def main(spec: str, fd: int, parent: int) -> None:
 
 
 def _serve(app: LoadedApp, channel: Channel, interruption: Interruption) -> None:
-    body = Body(channel, interruption)
+    body = Body(channel, interruption, ChildDesk(app, channel, interruption))
     while (frame := channel.receive()) is not None:
         claim = unpack_claim(frame)
         definition = app.registry.get(claim.name)

@@ -65,6 +65,7 @@ class ChildProcess(asyncio.Protocol):
         self._run: Run | None = None
         self._outcome: asyncio.Future[Outcome] | None = None
         self._over_limit: TaskError | None = None
+        self._holding: asyncio.Future[None] | None = None
         self._ready: asyncio.Future[None] = loop.create_future()
         self.exited: asyncio.Future[int] = loop.create_future()
         self.spent = False
@@ -204,8 +205,14 @@ class ChildProcess(asyncio.Protocol):
                 self._refuse(wire.unpack_outcome(frame))
             case wire.OUTCOME if self._outcome is not None:
                 _resolve(self._outcome, wire.unpack_outcome(frame))
+            case wire.HOLD if self._run is not None:
+                self._holding = asyncio.ensure_future(self._hold(self._run))
             case kind if self._run is not None:
                 _pass_on(kind, frame.head, self._run)
+
+    async def _hold(self, run: Run) -> None:
+        await run.hold_reports()
+        self._send(Frame(wire.HELD, None))
 
     def _refuse(self, outcome: Outcome) -> None:
         if isinstance(outcome, Failed) and not self._ready.done():
@@ -266,6 +273,10 @@ def _pass_on(kind: str, head: Json, run: Run) -> None:
             run.report(log=head)
         case wire.EXTEND:
             run.extend(head)
+        case wire.LET_GO:
+            run.let_go_of_reports()
+        case wire.COMPLETED:
+            run.was_completed()
 
 
 def _too_slow(app_spec: str) -> TaskError:

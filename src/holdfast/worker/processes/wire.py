@@ -27,6 +27,7 @@ from holdfast.core.task import Cause, Json, Priority, TaskError
 HELLO, READY, REFUSED = "hello", "ready", "refused"
 RUN, OUTCOME = "run", "outcome"
 PROGRESS, COST, LOG, EXTEND = "progress", "cost", "log", "extend"
+HOLD, HELD, LET_GO, COMPLETED = "hold", "held", "let_go", "completed"
 
 _LENGTHS = struct.Struct("!II")
 

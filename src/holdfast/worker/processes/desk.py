@@ -1,0 +1,88 @@
+"""What a handler in a process of its own says to its worker, and its transactions.
+
+The process opens a store of its own when a handler first asks for a transaction. The worker is told
+before it begins, so that what it heard until then is stored first, and when it was committed, so
+that it does not settle the attempt again. A process that dies in between has left the truth in the
+store: the fence refuses the worker's other ending.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine
+from dataclasses import asdict
+from typing import Any, TypeVar
+
+from holdfast.bridge import BRIDGE
+from holdfast.core.attempt import Claim, Report
+from holdfast.ports.store import TransactionStore
+from holdfast.worker.loading import LoadedApp
+from holdfast.worker.processes.channel import Channel
+from holdfast.worker.processes.interruption import Interruption
+from holdfast.worker.processes.wire import (
+    COMPLETED,
+    COST,
+    HOLD,
+    LET_GO,
+    LOG,
+    PROGRESS,
+    Frame,
+)
+from holdfast.worker.reporter import merged
+
+T = TypeVar("T")
+
+
+class ChildDesk:
+    """All of `transactions.Desk` and `transactions.Holding`, at the other end of the line."""
+
+    def __init__(self, app: LoadedApp, channel: Channel, interruption: Interruption) -> None:
+        self._app = app
+        self._channel = channel
+        self._interruption = interruption
+        self._is_holding = False
+        self._held: Report | None = None
+        self.reports = self
+
+    async def store(self) -> TransactionStore:
+        await self._app.open_async()
+        store: TransactionStore = self._app.client.store
+        return store
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        # Once begun it is finished: an interruption comes after it, or the worker's patience ends.
+        with self._interruption.shielded():
+            return BRIDGE.run(work)
+
+    def completed(self, _claim: Claim) -> None:
+        self._channel.send(Frame(COMPLETED, None))
+
+    async def hold(self, _claim: Claim) -> None:
+        self._channel.send(Frame(HOLD, None))
+        if self._channel.receive() is None:
+            raise ConnectionError("the worker is gone")
+        self._is_holding = True
+
+    def take(self, _claim: Claim) -> Report | None:
+        held, self._held = self._held, None
+        return held
+
+    def put(self, report: Report) -> None:
+        if self._is_holding:
+            self._held = report if self._held is None else merged(self._held, report)
+        else:
+            self._tell(report)
+
+    def let_go(self, _claim: Claim) -> None:
+        self._is_holding = False
+        self._channel.send(Frame(LET_GO, None))
+        if self._held is not None:
+            self._tell(self._held)
+            self._held = None
+
+    def _tell(self, report: Report) -> None:
+        if report.progress is not None:
+            self._channel.send(Frame(PROGRESS, asdict(report.progress)))
+        if report.cost is not None:
+            self._channel.send(Frame(COST, asdict(report.cost)))
+        for line in report.logs:
+            self._channel.send(Frame(LOG, line))
