@@ -51,13 +51,13 @@ class NoFenceOnReports(MemoryStore):
 
 class NoUniqueIndex(MemoryStore):
     async def add(self, tasks: Sequence[NewTask], *, idempotency_window: float) -> Sequence[Added]:
-        bare = [replace(new, unique_key=None) for new in tasks]
+        bare = [new._replace(unique_key=None) for new in tasks]
         return await super().add(bare, idempotency_window=idempotency_window)
 
 
 class NoIdempotencyIndex(MemoryStore):
     async def add(self, tasks: Sequence[NewTask], *, idempotency_window: float) -> Sequence[Added]:
-        bare = [replace(new, idempotency_key=None) for new in tasks]
+        bare = [new._replace(idempotency_key=None) for new in tasks]
         return await super().add(bare, idempotency_window=idempotency_window)
 
 
@@ -76,7 +76,7 @@ class NoLockExclusivity(MemoryStore):
     """Every task gets a lock of its own."""
 
     async def add(self, tasks: Sequence[NewTask], *, idempotency_window: float) -> Sequence[Added]:
-        own = [replace(new, lock=new.lock and f"{new.lock}:{new.id}") for new in tasks]
+        own = [new._replace(lock=new.lock and f"{new.lock}:{new.id}") for new in tasks]
         return await super().add(own, idempotency_window=idempotency_window)
 
 
@@ -146,7 +146,7 @@ class NoAging(MemoryStore):
     """Every priority is worth the same."""
 
     async def add(self, tasks: Sequence[NewTask], *, idempotency_window: float) -> Sequence[Added]:
-        flat = [replace(new, head_start=0) for new in tasks]
+        flat = [new._replace(head_start=0) for new in tasks]
         return await super().add(flat, idempotency_window=idempotency_window)
 
 
@@ -204,7 +204,7 @@ class IgnoresCapabilities(MemoryStore):
 
 class NeverExpires(MemoryStore):
     async def add(self, tasks: Sequence[NewTask], *, idempotency_window: float) -> Sequence[Added]:
-        lasting = [replace(new, expires_in=None) for new in tasks]
+        lasting = [new._replace(expires_in=None) for new in tasks]
         return await super().add(lasting, idempotency_window=idempotency_window)
 
 

@@ -65,9 +65,13 @@ class Call(Generic[R_co]):
             fingerprint=self.fingerprint,
             lock=self.lock,
             requires=definition.requires if options.requires is None else options.requires,
-            tags=tuple(dict.fromkeys(definition.tags + options.tags)),
+            tags=_joined(definition.tags, options.tags),
             owner=options.owner,
         )
+
+
+def _joined(some: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(some + more)) if some or more else ()
 
 
 def submit_calls(
