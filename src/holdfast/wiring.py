@@ -6,6 +6,8 @@ for a store and nothing else.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,13 +49,28 @@ def open_dispatcher(settings: Settings) -> Dispatcher:
         raise ConfigError(
             "redis_url", "redis_url: this release does not dispatch over Redis; leave it unset"
         )
-    if _scheme(settings.url) != "sqlite":
+    if _scheme(settings.url) == "memory":
         from holdfast.dispatch.polling import InProcessDispatcher  # noqa: PLC0415
 
         return InProcessDispatcher()
+    if _scheme(settings.url) in _POSTGRES:
+        return _postgres_dispatcher(settings.url)
     from holdfast.dispatch.local import LocalDispatcher  # noqa: PLC0415
 
     return LocalDispatcher(_path(settings.url))
+
+
+def schema_script(url: str) -> tuple[int, str]:
+    """The schema version that this release expects of the store at this URL, and the SQL that makes
+    it from nothing.
+    """
+    if _scheme(url) == "memory":
+        return 1, ""
+    if _scheme(url) in _POSTGRES:
+        return _postgres_schema(url)
+    from holdfast.stores.sqlite.schema import expected_version, migrations  # noqa: PLC0415
+
+    return expected_version(), "\n".join(sql for _, sql in sorted(migrations().items()))
 
 
 def raw_drain_rate(url: str, tasks: int) -> float | None:
@@ -69,15 +86,36 @@ def raw_drain_rate(url: str, tasks: int) -> float | None:
 
 
 def _postgres_store(url: str, clock: Clock | None) -> Store:
-    try:
+    with _naming_the_extra():
         from holdfast.stores.postgres.store import PostgresStore  # noqa: PLC0415
+    return PostgresStore(url, clock=clock)
+
+
+def _postgres_dispatcher(url: str) -> Dispatcher:
+    from holdfast.dispatch.postgres import PostgresDispatcher  # noqa: PLC0415
+    from holdfast.stores.postgres.address import parse  # noqa: PLC0415
+
+    address = parse(url)
+    return PostgresDispatcher(address.dsn, schema=address.schema)
+
+
+def _postgres_schema(url: str) -> tuple[int, str]:
+    with _naming_the_extra():
+        from holdfast.stores.postgres import address, queries, schema  # noqa: PLC0415
+    sql = queries.queries(address.parse(url).schema)
+    return schema.expected_version(sql), schema.script(sql)
+
+
+@contextmanager
+def _naming_the_extra() -> Iterator[None]:
+    try:
+        yield
     except ModuleNotFoundError as error:
         if error.name != "asyncpg":
             raise
         raise ConfigError(
             "url", "url: postgresql:// needs the driver asyncpg: pip install 'holdfast[postgres]'"
         ) from error
-    return PostgresStore(url, clock=clock)
 
 
 def _scheme(url: str) -> str:

@@ -82,29 +82,39 @@ def migrate(
     check: Annotated[
         bool, typer.Option("--check", help="Change nothing; exit code 1 if there is work to do.")
     ] = False,
+    show: Annotated[
+        bool, typer.Option("--print", help="Change nothing; print the SQL of the whole schema.")
+    ] = False,
 ) -> Answer:
     """Bring the store's schema to this release's version."""
     from holdfast.app import Holdfast  # noqa: PLC0415
+    from holdfast.wiring import schema_script  # noqa: PLC0415
 
     app = Holdfast(url=session.url)
+    if show:
+        expected, script = schema_script(app.settings.url)
+        return Answer(
+            {"version": expected, "sql": script}, lambda screen: screen.line(script.rstrip())
+        )
     if check:
-        return asyncio.run(_check(app))
+        return asyncio.run(_check(app.settings.url))
     applied = list(app.migrate())
     text = f"Applied: {', '.join(map(str, applied))}." if applied else "Nothing to do."
     return Answer({"applied": applied}, lambda screen: screen.line(text))
 
 
-async def _check(app: Holdfast) -> Answer:
-    """Opening compares versions; only an older schema is work for `migrate`."""
-    refuse_missing(app.settings.url)
-    try:
-        async with app:
-            version = await (await app.verbs()).store.schema_version()
-    except SchemaMismatch as error:
-        if error.found > error.expected:
-            raise
-        text = f"Schema version {error.found}, expected {error.expected}: run `holdfast migrate`."
-        data = {"pending": True, "found": error.found, "expected": error.expected}
+async def _check(url: str) -> Answer:
+    """Compares versions without opening the store, which would make an absent schema."""
+    from holdfast.wiring import open_store, schema_script  # noqa: PLC0415
+
+    refuse_missing(url)
+    store = open_store(url)
+    found = await store.schema_version()
+    expected, _ = schema_script(url)
+    if found > expected:
+        raise SchemaMismatch(found=found, expected=expected, where=store.url)
+    data = {"pending": found < expected, "found": found, "expected": expected}
+    if found < expected:
+        text = f"Schema version {found}, expected {expected}: run `holdfast migrate`."
         return Answer(data, lambda screen: screen.line(text), ok=False)
-    data = {"pending": False, "found": version, "expected": version}
-    return Answer(data, lambda screen: screen.line(f"Schema version {version}: up to date."))
+    return Answer(data, lambda screen: screen.line(f"Schema version {found}: up to date."))

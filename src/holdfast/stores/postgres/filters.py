@@ -53,6 +53,8 @@ async def query(
     is_done = where.ids is None and where.states is not None and where.states <= TERMINAL
     values = dict(_values(where, is_done=is_done)) | more
     clauses = [sql[name] for name in (*values, *extra)]
+    if is_done and where.states and where.states != TERMINAL:
+        clauses.append(_ended(sql, where.states))
     source = sql["from_done"] if is_done else await _source(db, sql, where)
     condition = ["WHERE", " AND ".join(clauses)] if clauses else []
     return Query([source, *condition], values, is_done)
@@ -94,9 +96,8 @@ def _values(where: TaskFilter, *, is_done: bool) -> Iterator[tuple[str, Value]]:
         match getattr(where, clause.name):
             case None:
                 continue
-            case frozenset() as states if is_done:
-                words = sorted(state.value for state in states)
-                yield ("done_state", words[0]) if len(words) == 1 else ("done_states", words)
+            case frozenset() if is_done:
+                continue  # written out: see `_ended`
             case frozenset() as states:
                 yield "states", sorted(state.value for state in states)
             case tuple() as ids:
@@ -105,6 +106,12 @@ def _values(where: TaskFilter, *, is_done: bool) -> Iterator[tuple[str, Value]]:
                 yield clause.name, in_us(value)
             case value:
                 yield clause.name, str(value)
+
+
+def _ended(sql: Queries, states: frozenset[State]) -> str:
+    alternatives = (sql[f"done_{state.value}"] for state in sorted(states))
+    either = f" {sql['or_ended']} ".join(alternatives)
+    return f"({either})"
 
 
 async def _source(db: Connection, sql: Queries, where: TaskFilter) -> str:

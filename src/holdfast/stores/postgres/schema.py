@@ -26,14 +26,15 @@ async def found_version(db: Connection, sql: Queries) -> int:
 
 async def open_schema(db: Connection, sql: Queries, where: str) -> None:
     """An absent schema is made, one of another version is refused."""
-    if await db.fetchval(sql["version"]) == 0:
+    there = await db.fetchval(sql["version"])
+    if there == 0:
         await migrate(db, sql, where)
-    found = await found_version(db, sql)
-    if found == 0:
+    if there < 0:
         raise StoreError(
             f"{where}: schema {sql.schema} holds other tables but none of Holdfast's. Give Holdfast"
             " a schema of its own (?schema=… in the URL)."
         )
+    found = await found_version(db, sql)
     if found != expected_version(sql):
         raise SchemaMismatch(found=found, expected=expected_version(sql), where=where)
 

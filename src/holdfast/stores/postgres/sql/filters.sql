@@ -74,11 +74,21 @@ t.id = ANY (:ids::text[]::uuid[])
 -- name: states
 holdfast.state_of(t.id) = ANY (:states::text[])
 
--- name: done_states
-d.state = ANY (:done_states::text[]::holdfast.state[])
+-- name: done_completed
+d.state = 'completed'
 
--- name: done_state
-d.state = :done_state::text::holdfast.state
+-- name: done_failed
+d.state = 'failed'
+
+-- name: done_cancelled
+d.state = 'cancelled'
+
+-- name: done_dead_letter
+-- Written out, and no value: only then does the planner know that the index of dead ends will do.
+d.state = 'dead_letter'
+
+-- name: or_ended
+OR
 
 -- name: name
 t.name = :name::text

@@ -1,0 +1,167 @@
+"""A deep backlog, an old snapshot and a long history cost a claim nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import State, WorkerId
+from holdfast.stores.postgres.connections import Connection as Database
+from holdfast.stores.postgres.filters import bind, query
+from holdfast.stores.postgres.queries import queries
+from holdfast.stores.postgres.store import PostgresStore
+from holdfast.testing.factories import WINDOW, new_task, new_tasks, release, success, worker_info
+
+MANY = 1_000_000
+
+FILL = """
+INSERT INTO holdfast.worker (
+    id, host, pid, version, capabilities, capacity, load, status, beats, started_at, beat_at
+) VALUES ('w', '', 1, '', '{}', 1, 0, 'active', 0, 0, 0);
+SELECT holdfast.lane_of('default', '{}', 'normal');
+INSERT INTO holdfast.task (id, rank, created_at, run_at, lane, max_retries, name, payload)
+SELECT (left(holdfast.first_id(now())::text, 14) || '7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid,
+    n, n, n, 1, 3, 'demo', '{}'
+FROM generate_series(1, $MANY) AS n;
+INSERT INTO holdfast.ready (id, rank, lane, attempt, flags, late)
+SELECT id, rank, lane, 0, 0, false FROM holdfast.task WHERE rank > $MANY * 0.2;
+INSERT INTO holdfast.done (id, finished_at, started_at, state, attempt, worker, flags, ended)
+SELECT id, rank, rank, (CASE WHEN rank % 1000 = 0 THEN 'dead_letter' ELSE 'completed' END)
+::holdfast.state, 1, 1, 0, 'completed' FROM holdfast.task WHERE rank <= $MANY * 0.2;
+INSERT INTO holdfast.tally
+SELECT 'ready', lane, count(*) FROM holdfast.ready GROUP BY lane
+UNION ALL SELECT state::text, 0, count(*) FROM holdfast.done GROUP BY state;
+""".replace("$MANY", str(MANY))
+
+
+@pytest.fixture
+async def store(fresh_database: str) -> AsyncIterator[PostgresStore]:
+    async with PostgresStore(fresh_database) as store:
+        yield store
+
+
+@pytest.fixture
+async def db(fresh_database: str) -> AsyncIterator[Database]:
+    connection = await asyncpg.connect(fresh_database)
+    yield connection
+    await connection.close()
+
+
+async def pages(db: Database, sql: str, *values: object) -> int:
+    """How many pages a statement looks at, with everything that it calls. It runs twice: the first
+    time the catalogue is read, for its plans.
+    """
+    await db.fetch(sql, *values)
+    rows = await db.fetch(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}", *values)
+    plan = json.loads(rows[0][0])[0]["Plan"]
+    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
+
+
+@pytest.mark.timeout(240)
+async def test_with_a_million_tasks_no_verb_walks_the_backlog(
+    store: PostgresStore, db: Database
+) -> None:
+    await db.execute(FILL, timeout=200)
+    sql = queries("holdfast")
+    first = await db.fetch("SELECT id::text FROM holdfast.ready ORDER BY rank LIMIT 10")
+    ids = [row[0] for row in first]
+
+    claim = await pages(db, sql["claim"], "w", None, [], 10, None)
+    save = await pages(db, sql["save"], "w", ids, [1] * 10, [b"null"] * 10, *[None] * 12, None)
+    numbers = await pages(db, sql["numbers"], None)
+    ahead = await pages(db, sql["ahead"], "default", MANY // 2, ids[0], 1000)
+    lists = {}
+    async with db.transaction():
+        await db.execute(sql["pin"])
+        for where in (
+            TaskFilter(),
+            TaskFilter(states=frozenset({State.QUEUED})),
+            TaskFilter(states=frozenset({State.DEAD_LETTER})),
+            TaskFilter(states=frozenset({State.COMPLETED})),
+        ):
+            found = await query(db, sql, where)
+            assert found
+            order = sql["newest_done_first" if found.is_done else "newest_first"]
+            bound = bind(found, sql["pictures_of"], order, sql["pictures_end"], limit=10)
+            lists[where.states] = await pages(db, bound.text, *bound.arguments)
+
+    # The ready table alone has more than 6,000 pages.
+    assert claim < 1000
+    assert save < 1000
+    assert numbers < 3000
+    assert ahead < 2000
+    assert max(lists.values()) < 2000, lists
+
+
+async def drained(store: PostgresStore, worker: WorkerId, at_a_time: int) -> int:
+    number = 0
+    while claims := (
+        await store.claim(worker, queues=None, capabilities=frozenset(), limit=at_a_time)
+    ).claims:
+        assert not await store.save([success(claim) for claim in claims])
+        number += len(claims)
+    return number
+
+
+async def test_an_old_snapshot_does_not_make_claims_walk_over_what_was_taken(
+    store: PostgresStore, fresh_database: str, db: Database
+) -> None:
+    me = worker_info()
+    await store.register(me)
+    await store.add(new_tasks(20_000), idempotency_window=WINDOW)
+    pin = await asyncpg.connect(fresh_database)
+    async with pin.transaction(isolation="repeatable_read"):
+        await pin.fetch("SELECT count(*) FROM holdfast.lane")
+        for _ in range(12):
+            for _ in range(2):
+                claims = (
+                    await store.claim(me.id, queues=None, capabilities=frozenset(), limit=750)
+                ).claims
+                await store.save([success(claim) for claim in claims])
+            await asyncio.sleep(0.05)  # the floor rises with time
+
+        walked = await pages(db, queries("holdfast")["claim"], me.id, None, [], 1, None)
+    await pin.close()
+
+    # 18,000 rows were taken; their versions are still there, on 150 pages and as many of the index.
+    active = await db.fetchval("SELECT active FROM holdfast.floor")
+    left = await db.fetchval("SELECT min(rank) FROM holdfast.ready WHERE NOT late")
+    below = await db.fetchval(
+        "SELECT count(*) FROM holdfast.task WHERE rank >= $1 AND rank < $2", active, left
+    )
+    assert below < 6_000
+    assert walked < 1_000
+    assert list(await store.check()) == []
+
+
+async def test_what_comes_in_below_the_floor_is_still_first_in_line(
+    store: PostgresStore, fresh_database: str, db: Database
+) -> None:
+    me = worker_info()
+    await store.register(me)
+    await store.add(new_tasks(400), idempotency_window=WINDOW)
+    sleeper = await asyncpg.connect(fresh_database)
+    slow = sleeper.transaction()
+    await slow.start()
+    early = new_task()
+    await sleeper.fetch(
+        "SELECT holdfast.add($1::json)",
+        f'[{{"id": "{early.id}", "name": "demo", "payload": "{{}}", "head_start": 1800000000}}]',
+    )
+    (first, *_) = (await store.claim(me.id, queues=None, capabilities=frozenset(), limit=10)).claims
+    for _ in range(12):
+        await store.claim(me.id, queues=None, capabilities=frozenset(), limit=10)
+        await asyncio.sleep(0.045)
+
+    await slow.commit()
+    await sleeper.close()
+    await store.save([release(first)])
+    claims = (await store.claim(me.id, queues=None, capabilities=frozenset(), limit=3)).claims
+
+    assert [claim.task_id for claim in claims[:2]] == [early.id, first.task_id]
+    assert list(await store.check()) == []

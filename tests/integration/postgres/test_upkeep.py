@@ -1,0 +1,171 @@
+"""Partitions are made ahead and dropped by retention; the schema is made once, and says so."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from holdfast.core.query import TaskFilter
+from holdfast.errors import SchemaMismatch, StoreError
+from holdfast.stores.postgres.connections import Connection as Database
+from holdfast.stores.postgres.store import PostgresStore
+from holdfast.testing.factories import WINDOW, failure, new_task, new_tasks, success, worker_info
+from holdfast.testing.suites.base import claim
+
+DAY = 86_400.0
+
+
+@pytest.fixture
+async def db(fresh_database: str) -> AsyncIterator[Database]:
+    connection = await asyncpg.connect(fresh_database)
+    yield connection
+    await connection.close()
+
+
+async def partitions(db: Database, kind: str) -> list[str]:
+    rows = await db.fetch(
+        "SELECT c.relname FROM pg_inherits AS i JOIN pg_class AS c ON c.oid = i.inhrelid "
+        "WHERE i.inhparent = $1::text::regclass ORDER BY 1",
+        f"holdfast.{kind}",
+    )
+    return [row[0] for row in rows]
+
+
+async def test_partitions_are_there_from_the_beginning_and_ahead(
+    fresh_database: str, db: Database
+) -> None:
+    async with PostgresStore(fresh_database) as store:
+        assert list(await store.check()) == []
+
+    today = await db.fetchval("SELECT to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD')")
+    made = await partitions(db, "task")
+    assert made[-1] == "task_other"
+    assert f"task_{today}" in made
+    assert len(made) == 5
+    assert len(await partitions(db, "done")) == 5
+
+
+async def test_a_missing_partition_is_told_and_made_by_the_pruner(
+    fresh_database: str, db: Database
+) -> None:
+    async with PostgresStore(fresh_database) as store:
+        tomorrow = (await partitions(db, "task"))[1]
+        await db.execute(f"DROP TABLE holdfast.{tomorrow}")
+        told = list(await store.check())
+
+        await store.prune(retention=DAY, dead_letter_retention=DAY, limit=1000)
+
+        assert len(told) == 1
+        assert "missing" in told[0]
+        assert list(await store.check()) == []
+
+
+async def test_a_day_that_may_go_is_dropped_whole_and_what_must_stay_moves(
+    fresh_database: str, db: Database
+) -> None:
+    async with PostgresStore(fresh_database) as store:
+        me = worker_info()
+        await store.register(me)
+        await _make_partition(db, days_ago=10)
+        old = await db.fetch(
+            "SELECT overlay(holdfast.new_id()::text placing "
+            "left(holdfast.first_id(now() - interval '10 days')::text, 13) from 1)::text "
+            "FROM generate_series(1, 1500)"
+        )
+        ids = sorted({row[0] for row in old})
+        await store.add(
+            [new_task(id=task_id, max_retries=0, idempotency_key=task_id) for task_id in ids],
+            idempotency_window=30 * DAY,
+        )
+        claims = await claim(store, me.id, limit=len(ids))
+        await store.save([failure(claims[0]), *map(success, claims[1:-1])])
+        await db.execute("UPDATE holdfast.done SET finished_at = finished_at - 864000000000")
+
+        gone = await store.prune(retention=7 * DAY, dead_letter_retention=30 * DAY, limit=1000)
+
+        assert gone == 1000  # "there may be more"
+        assert len(await partitions(db, "task")) == 5
+        kept = await store.list(TaskFilter(), limit=10)
+        assert {task.id for task in kept.tasks} == {claims[0].task_id, claims[-1].task_id}
+        assert await db.fetchval("SELECT count(*) FROM holdfast.idempotency") == 2
+        assert not await store.save([success(claims[-1])])
+        assert list(await store.check()) == []
+
+
+async def _make_partition(db: Database, *, days_ago: int) -> None:
+    for kind in ("task", "done"):
+        name, first, last = await db.fetchrow(
+            "SELECT to_char(day, '_YYYYMMDD'), holdfast.first_id(day AT TIME ZONE 'UTC')::text, "
+            "holdfast.first_id((day + 1) AT TIME ZONE 'UTC')::text "
+            "FROM (SELECT (now() AT TIME ZONE 'UTC')::date - $1::integer AS day) AS d",
+            days_ago,
+        ) or ("", "", "")
+        await db.execute(
+            f"CREATE TABLE holdfast.{kind}{name} PARTITION OF holdfast.{kind} "
+            f"FOR VALUES FROM ('{first}') TO ('{last}')"
+        )
+
+
+async def test_of_many_that_open_an_empty_database_one_makes_the_schema(
+    fresh_database: str, db: Database
+) -> None:
+    stores = [PostgresStore(fresh_database) for _ in range(5)]
+
+    applied = await asyncio.gather(*(store.migrate() for store in stores))
+
+    assert sorted(map(list, applied)) == [[], [], [], [], [1]]
+    assert await stores[0].schema_version() == 1
+
+
+async def test_another_version_is_refused_and_names_the_command(
+    fresh_database: str, db: Database
+) -> None:
+    async with PostgresStore(fresh_database):
+        pass
+    await db.execute("UPDATE holdfast.migration SET version = 0")
+
+    with pytest.raises(SchemaMismatch, match="holdfast migrate"):
+        await PostgresStore(fresh_database).open()
+
+    await db.execute("UPDATE holdfast.migration SET version = 99")
+    with pytest.raises(SchemaMismatch, match="upgrade this installation"):
+        await PostgresStore(fresh_database).open()
+
+
+async def test_a_schema_with_other_tables_is_left_alone(fresh_database: str, db: Database) -> None:
+    await db.execute("CREATE SCHEMA holdfast; CREATE TABLE holdfast.mine (id integer)")
+
+    with pytest.raises(StoreError, match="a schema of its own"):
+        await PostgresStore(fresh_database).open()
+
+
+def holdfast(*arguments: str, url: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "holdfast.cli.main", *arguments],
+        env=os.environ | {"HOLDFAST_URL": url},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+async def test_the_printed_schema_is_the_one_that_migrate_makes(
+    fresh_database: str, db: Database
+) -> None:
+    before = await asyncio.to_thread(holdfast, "migrate", "--check", url=fresh_database)
+    printed = await asyncio.to_thread(holdfast, "migrate", "--print", url=fresh_database)
+    await db.execute(printed.stdout)
+    after = await asyncio.to_thread(holdfast, "migrate", "--check", url=fresh_database)
+
+    assert before.returncode == 1, before.stderr
+    assert "run `holdfast migrate`" in before.stdout
+    assert after.returncode == 0, after.stdout
+    async with PostgresStore(fresh_database) as store:
+        await store.add(new_tasks(2), idempotency_window=WINDOW)
+        assert list(await store.check()) == []
