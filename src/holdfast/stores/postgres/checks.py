@@ -12,12 +12,17 @@ from holdfast.stores.postgres.queries import Queries
 _SKEW: Final = 2.0
 """Seconds between this host's clock and the server's that are worth a word."""
 
+_LONG: Final = 300.0
+"""Seconds that a transaction may be open before it is worth a word."""
 
-async def problems(db: Connection, sql: Queries, *, has_own_clock: bool) -> list[str]:
+
+async def problems(
+    db: Connection, sql: Queries, *, has_own_clock: bool, long: float = _LONG
+) -> list[str]:
     """Everything found, as sentences. Walks all tables."""
     async with db.transaction(isolation="repeatable_read", readonly=True):
         found = [text async for text in _invariants(db, sql)]
-    found += [text async for text in _health(db, sql)]
+    found += [text async for text in _health(db, sql, long)]
     if not has_own_clock:
         found += [text async for text in _clock(db, sql)]
     return found
@@ -40,7 +45,7 @@ async def _invariants(db: Connection, sql: Queries) -> AsyncIterator[str]:
         yield f"the tally says {told} for {kind} {key}, but there are {found}"
 
 
-async def _health(db: Connection, sql: Queries) -> AsyncIterator[str]:
+async def _health(db: Connection, sql: Queries, long: float) -> AsyncIterator[str]:
     fsync, synchronous, pages = await db.fetchrow(sql["settings"]) or ("on", "on", "on")
     if fsync != "on" or pages != "on":
         yield (
@@ -49,7 +54,7 @@ async def _health(db: Connection, sql: Queries) -> AsyncIterator[str]:
         )
     if synchronous in ("off", "local"):
         yield (f"synchronous_commit is {synchronous}: a crash may lose what was acknowledged last")
-    for pid, name, state, seconds in await db.fetch(sql["pinned"]):
+    for pid, name, state, seconds in await db.fetch(sql["pinned"], long):
         yield (
             f"a transaction is open for {seconds / 60:.0f} min (pid {pid}, {name or 'no name'}, "
             f"{state}): dead rows cannot be removed meanwhile. End it, or its program."

@@ -80,6 +80,9 @@ BEGIN
         SELECT * INTO rows, careful FROM holdfast.take_merged(lanes, lates, heads, max, at);
     END IF;
 
+    -- Read again: what was let go of since `at` may be among the rows, and must not seem to start
+    -- before the task that held its lock, or its own last attempt, has ended.
+    at := holdfast.now_us(claim.now);
     IF careful THEN
         RETURN QUERY SELECT * FROM holdfast.start_carefully(rows, me, at);
     ELSE

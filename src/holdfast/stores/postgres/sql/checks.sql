@@ -134,7 +134,7 @@ SELECT pid, coalesce(application_name, '') AS name, state,
     extract(epoch FROM clock_timestamp() - xact_start)::double precision AS seconds
 FROM pg_stat_activity
 WHERE datname = current_database() AND backend_xmin IS NOT NULL AND pid <> pg_backend_pid()
-AND xact_start < clock_timestamp() - interval '5 minutes'
+AND xact_start < clock_timestamp() - $1::double precision * interval '1 second'
 ORDER BY xact_start LIMIT 5;
 
 -- name: slots

@@ -1,0 +1,214 @@
+"""The server goes away and comes back, loops end, callers race: what the store makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import threading
+from collections.abc import AsyncIterator
+
+import asyncpg
+import pytest
+
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import State
+from holdfast.errors import HoldfastError, IdempotencyConflict, StoreError, StoreUnavailable
+from holdfast.stores.postgres import checks
+from holdfast.stores.postgres.connections import Connection as Database
+from holdfast.stores.postgres.queries import queries
+from holdfast.stores.postgres.store import PostgresStore
+from holdfast.testing.eventually import eventually
+from holdfast.testing.factories import WINDOW, failure, new_task, success
+from holdfast.testing.servers.postgres import PostgresServer
+from holdfast.testing.suites.base import claim, enlist
+
+
+@pytest.fixture
+async def store(fresh_database: str) -> AsyncIterator[PostgresStore]:
+    async with PostgresStore(fresh_database) as store:
+        yield store
+
+
+@pytest.fixture
+async def db(fresh_database: str) -> AsyncIterator[Database]:
+    connection = await asyncpg.connect(fresh_database)
+    yield connection
+    await connection.close()
+
+
+async def connections(db: Database) -> int:
+    return int(
+        await db.fetchval(
+            "SELECT count(*) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+    )
+
+
+async def test_a_server_that_is_away_is_unavailable_and_used_again_when_it_is_back(
+    own_postgres: PostgresServer,
+) -> None:
+    async with PostgresStore(own_postgres.create_database("shop")) as store:
+        await store.add([new_task()], idempotency_window=WINDOW)
+        own_postgres.stop("immediate")
+
+        with pytest.raises(StoreUnavailable) as away:
+            await store.add([new_task()], idempotency_window=WINDOW)
+        own_postgres.start()
+        await store.add([new_task()], idempotency_window=WINDOW)
+
+        assert (await store.stats()).states[State.QUEUED] == 2
+        password = own_postgres.url("shop").split(":")[2].split("@")[0]
+        assert password not in str(away.value)
+        assert password not in store.url
+
+
+async def test_after_all_backends_were_terminated_the_next_call_works(
+    store: PostgresStore, db: Database
+) -> None:
+    await asyncio.gather(*(store.stats() for _ in range(4)))
+    await db.execute(
+        "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+        "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+    )
+
+    async def works() -> bool:
+        try:
+            await store.stats()
+        except StoreUnavailable:
+            return False
+        return True
+
+    await asyncio.sleep(0)  # the loop hears of it
+    if not await works():
+        assert await works()
+
+
+async def test_a_loop_that_ends_closes_its_connections(store: PostgresStore, db: Database) -> None:
+    await store.stats()
+    mine = await connections(db)
+
+    def elsewhere() -> None:
+        async def ask() -> None:
+            await asyncio.gather(*(store.stats() for _ in range(3)))
+
+        asyncio.run(ask())
+
+    thread = threading.Thread(target=elsewhere)
+    thread.start()
+    await asyncio.to_thread(thread.join)
+
+    async def only_mine() -> bool:
+        return await connections(db) == mine
+
+    await eventually(only_mine)
+
+
+async def test_a_cancelled_call_leaves_no_connection_in_the_middle_of_something(
+    store: PostgresStore,
+) -> None:
+    calls = [asyncio.create_task(store.stats()) for _ in range(20)]
+    await asyncio.sleep(0.001)
+    for call in calls[::2]:
+        call.cancel()
+
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+
+    assert {type(answer).__name__ for answer in answers} <= {"Stats", "CancelledError"}
+    assert (await store.stats()).refused == 0
+
+
+async def test_submits_that_come_together_share_a_commit(
+    store: PostgresStore, db: Database
+) -> None:
+    await asyncio.gather(*(store.add([new_task()], idempotency_window=WINDOW) for _ in range(100)))
+
+    commits = await db.fetchval("SELECT count(DISTINCT xmin::text) FROM holdfast.task")
+    assert commits <= 5
+
+
+async def test_a_conflict_among_gathered_submits_is_told_to_its_caller_only(
+    store: PostgresStore,
+) -> None:
+    await store.add([new_task(idempotency_key="k", fingerprint="a")], idempotency_window=WINDOW)
+
+    answers = await asyncio.gather(
+        *(
+            store.add([new_task(idempotency_key=key, fingerprint="b")], idempotency_window=WINDOW)
+            for key in ("x", "k", "y")
+        ),
+        return_exceptions=True,
+    )
+
+    assert [isinstance(answer, IdempotencyConflict) for answer in answers] == [False, True, False]
+    assert (await store.stats()).states[State.QUEUED] == 3
+
+
+async def test_a_store_that_is_not_open_says_so(fresh_database: str) -> None:
+    with pytest.raises(StoreError, match="not open"):
+        await PostgresStore(fresh_database).stats()
+
+
+async def test_racing_connections_never_give_one_lock_twice_nor_deadlock(
+    store: PostgresStore, fresh_database: str
+) -> None:
+    """Submits, claims, failures, cancels and replays of three keys, from eight handles at once."""
+    handles = [PostgresStore(fresh_database) for _ in range(8)]
+    for handle in handles:
+        await handle.open()
+    holders: dict[str, str] = {}
+    overlaps: list[str] = []
+    unavailable: list[HoldfastError] = []
+
+    async def churn(number: int) -> None:
+        handle, dice = handles[number], random.Random(number)
+        worker = await enlist(handle)
+        for _ in range(25):
+            try:
+                await turn(handle, worker, dice)
+            except StoreUnavailable as error:
+                unavailable.append(error)
+
+    async def turn(handle: PostgresStore, worker: object, dice: random.Random) -> None:
+        keys = dice.sample(["a", "b", "c"], k=3)
+        await handle.add(
+            [new_task(lock=key, unique_key=str(dice.randrange(40)), max_retries=1) for key in keys],
+            idempotency_window=WINDOW,
+        )
+        claims = await claim(handle, worker, limit=2)  # type: ignore[arg-type]
+        for found in claims:
+            key = str(found.lock)
+            if key in holders:
+                overlaps.append(key)
+            holders[key] = found.task_id
+        await asyncio.sleep(0.001)
+        for found in claims:
+            del holders[str(found.lock)]
+        settle = success if dice.random() < 0.7 else lambda c: failure(c, backoff=0.0)
+        await handle.save([settle(found) for found in claims])
+        if dice.random() < 0.3:
+            where = TaskFilter(states=frozenset({State.BLOCKED}), lock=keys[0])
+            await handle.cancel(where, limit=2)
+
+    await asyncio.gather(*(churn(number) for number in range(8)))
+    for handle in handles:
+        await handle.close()
+
+    assert overlaps == []
+    assert unavailable == []
+    assert list(await store.check()) == []
+
+
+async def test_a_transaction_that_keeps_dead_rows_is_told(
+    store: PostgresStore, db: Database, fresh_database: str
+) -> None:
+    pin = await asyncpg.connect(fresh_database)
+    async with pin.transaction(isolation="repeatable_read"):
+        await pin.fetch("SELECT count(*) FROM holdfast.task")
+
+        told = await checks.problems(db, queries("holdfast"), has_own_clock=False, long=0.0)
+
+        assert len(told) == 1
+        assert "dead rows cannot be removed" in told[0]
+        assert list(await store.check()) == []
+    await pin.close()
