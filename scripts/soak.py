@@ -1,11 +1,13 @@
-"""Kill workers under load for as long as you like, and count what was lost.
+"""Break things under load for as long as you like, and count what was lost.
 
     make soak MINUTES=60
+    python -m scripts.soak 60 kills-on-postgres cuts       # only these trials
 
-Round after round on a fresh store: real worker processes, a mix of tasks, a `kill -9` each second,
-then the store is judged against what the tasks themselves wrote down. The parts are those of the
-acceptance test of the kill storm; here the seed changes with every round. Stops at the first broken
-promise, with the seed, and keeps that round's folder.
+Round after round on a fresh store, with real worker processes and one trial after the other: kill
+-9 of workers on SQLite and on PostgreSQL, a server that crashes, stays away, throws everybody out,
+a network that cuts at the commit or stalls. Then the store is judged against what the tasks
+themselves wrote down. The parts are those of the acceptance tests, in larger doses; the seed
+changes with every round. Stops at the first broken promise, with the seed, and keeps its folder.
 """
 
 from __future__ import annotations
@@ -15,40 +17,92 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
+from tests.acceptance import load, ordeals, storm
 from tests.acceptance.stage import Stage
-from tests.acceptance.storm import SETTINGS, Toll, kill_storm
 
 from holdfast.core.task import Cause
+from holdfast.testing.servers.postgres import PostgresServer
+from holdfast.testing.servers.proxy import Proxy
 
-TASKS = 3_000
-STORM = 15.0
+
+def kills_on_sqlite(folder: Path, seed: int) -> str:
+    with closing(Stage(folder, **storm.SETTINGS)) as stage:
+        return kills(stage, seed, tasks=3_000, seconds=15.0)
 
 
-def main(minutes: float) -> int:
+def kills_on_postgres(folder: Path, seed: int) -> str:
+    with (
+        PostgresServer() as server,
+        closing(Stage(folder, url=server.create_database("soak"), **storm.SETTINGS)) as stage,
+    ):
+        return kills(stage, seed, tasks=20_000, seconds=30.0)
+
+
+def kills(stage: Stage, seed: int, *, tasks: int, seconds: float) -> str:
+    toll = storm.kill_storm(stage, tasks=tasks, seconds=seconds, seed=seed)
+    assert toll.broken == []
+    again = toll.causes.count(Cause.WORKER_LOST)
+    return f"{tasks} tasks, {toll.kills} kills, {again} started again"
+
+
+def outage(folder: Path, seed: int, *, ordeal: Callable[..., None], **dose: float) -> str:
+    with PostgresServer() as server:
+        url = server.create_database("soak")
+        with closing(Stage(folder, url=url, **load.SETTINGS)) as stage, load.Trial(stage) as trial:
+            ordeal(trial, server, **dose)
+            return f"{len(trial.load.acknowledged)} tasks, {trial.load.refused} submits refused"
+
+
+def network(folder: Path, seed: int, *, ordeal: Callable[..., None], **dose: float) -> str:
+    with PostgresServer() as server, Proxy(server.port) as proxy:
+        url = server.create_database("soak")
+        way = server.url("soak", port=proxy.port)
+        with (
+            closing(Stage(folder, url=url, **load.SETTINGS)) as stage,
+            load.Trial(stage, url=way) as trial,
+        ):
+            ordeal(trial, proxy, **(dose | {"seed": seed} if ordeal is ordeals.cut else dose))
+            return f"{len(trial.load.acknowledged)} tasks"
+
+
+TRIALS: dict[str, Callable[[Path, int], str]] = {
+    "kills-on-sqlite": kills_on_sqlite,
+    "kills-on-postgres": kills_on_postgres,
+    "crashes": partial(outage, ordeal=ordeals.crash, times=5),
+    "absence": partial(outage, ordeal=ordeals.stay_away, seconds=10.0),
+    "thrown-out": partial(outage, ordeal=ordeals.throw_out, times=10),
+    "cuts": partial(network, ordeal=ordeals.cut, tasks=3_000),
+    "stalls": partial(network, ordeal=ordeals.stall, seconds=10.0),
+}
+
+
+def main(minutes: float, names: list[str]) -> int:
     end = time.monotonic() + 60 * minutes
-    rounds = tasks = kills = 0
+    rounds = 0
     while time.monotonic() < end:
+        name = names[rounds % len(names)]
+        rounds += 1
         seed = secrets.randbelow(1_000_000)
         folder = Path(tempfile.mkdtemp(prefix="holdfast-soak-"))
-        toll = storm(folder, seed)
-        again = toll.causes.count(Cause.WORKER_LOST)
-        rounds, tasks, kills = rounds + 1, tasks + TASKS, kills + toll.kills
-        say(f"round {rounds}, seed {seed}: {TASKS} tasks, {toll.kills} kills, {again} again")
-        if toll.broken:
-            say("\n".join(["BROKEN:", *toll.broken[:20], f"seed {seed}, kept in {folder}"]))
-            return 1
+        try:
+            say(f"round {rounds}, {name}, seed {seed}: {TRIALS[name](folder, seed)}")
+        except BaseException:
+            say(f"BROKEN: round {rounds}, {name}, seed {seed}, kept in {folder}")
+            raise
         shutil.rmtree(folder)
-    say(f"{rounds} rounds, {tasks} tasks, {kills} kills: nothing lost, nothing recorded twice")
+    say(f"{rounds} rounds: nothing lost, nothing recorded twice")
     return 0
 
 
-def storm(folder: Path, seed: int) -> Toll:
-    """One round on a fresh store."""
-    stage = Stage(folder, **SETTINGS)
+@contextmanager
+def closing(stage: Stage) -> Iterator[Stage]:
     try:
-        return kill_storm(stage, tasks=TASKS, seconds=STORM, seed=seed)
+        yield stage
     finally:
         stage.close()
 
@@ -59,4 +113,5 @@ def say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(float(sys.argv[1]) if len(sys.argv) > 1 else 5.0))
+    given = sys.argv[1:]
+    sys.exit(main(float(given[0]) if given else 5.0, given[1:] or list(TRIALS)))

@@ -17,6 +17,7 @@ MakeStage = Callable[..., Stage]
 MakeUrl = Callable[[], str | None]
 
 on_every_store = pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+on_postgres = pytest.mark.parametrize("store", ["postgres"], indirect=True)
 on_own_postgres = pytest.mark.parametrize("store", ["own_postgres"], indirect=True)
 
 

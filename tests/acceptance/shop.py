@@ -64,6 +64,14 @@ def locked(ctx: Context, doc: str, seconds: float) -> int | None:
         return ctx.fence
 
 
+@app.task(name="effect", max_retries=5, retry=soon)
+async def effect(ctx: Context, n: int) -> None:
+    """Its row and its completion are one commit (PostgreSQL)."""
+    with log.body(ctx):
+        async with ctx.transaction() as connection:
+            await connection.execute("INSERT INTO effect VALUES ($1)", n)
+
+
 @app.task(name="gpu", requires={"gpu"})
 async def gpu(ctx: Context) -> int:
     with log.body(ctx):

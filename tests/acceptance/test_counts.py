@@ -6,12 +6,12 @@ import signal
 import time
 
 import pytest
-from tests.acceptance.conftest import MakeStage
+from tests.acceptance.conftest import MakeStage, on_every_store
 from tests.acceptance.stage import Stage, ids, until
 
 from holdfast.core.query import TaskFilter
 
-pytestmark = pytest.mark.acceptance
+pytestmark = [pytest.mark.acceptance, on_every_store]
 
 SUBMIT_TOGETHER = """
 import asyncio, time

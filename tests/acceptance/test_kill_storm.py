@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from tests.acceptance.conftest import MakeStage
+from tests.acceptance.conftest import MakeStage, on_every_store
 from tests.acceptance.stage import ids, until
 from tests.acceptance.storm import ARGUMENTS, CRASHES, SETTINGS, Killer, kill_storm
 
 from holdfast.core.task import Cause, State
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(180), on_every_store]
 
 SECONDS = 15
 TASKS = 5_000

@@ -5,11 +5,12 @@ from __future__ import annotations
 import signal
 
 import pytest
+from tests.acceptance.conftest import on_every_store
 from tests.acceptance.stage import Stage, send, until
 
 from holdfast.core.task import AttemptEnd, Cause, State
 
-pytestmark = pytest.mark.acceptance
+pytestmark = [pytest.mark.acceptance, on_every_store]
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["its process", "its whole family"])
