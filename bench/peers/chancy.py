@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import chancy
@@ -37,13 +38,10 @@ class Queue(driver.Driver):
         for number in range(count):
             await app.push(noop.job.with_kwargs(number=number))
 
-    async def bulk(self, count: int) -> None:
-        jobs = [noop.job.with_kwargs(number=number) for number in range(count)]
+    async def bulk(self, numbers: Sequence[int]) -> None:
+        jobs = [noop.job.with_kwargs(number=number) for number in numbers]
         async for _ in app.push_many(jobs):
             pass
-
-    async def fill(self, count: int) -> None:
-        await self.bulk(count)
 
     async def send(self, sent: float) -> None:
         await app.push(stamp.job.with_kwargs(sent=sent))

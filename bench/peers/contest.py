@@ -63,10 +63,11 @@ def drain(
     peer: Peer, arena: Arena, commands: Commands, *, results: bool = False, share: float = 1.0
 ) -> Drained:
     """From the first body to the last, or to the last finished row where the peer keeps one."""
-    count = int(peer.drained * share)
+    ticks = int(peer.drained * share) // peer.tick_every
+    count = ticks * peer.tick_every
     with match(peer, arena, results=results) as one:
         cpu, wal = arena.cpu(peer), arena.wal(peer)
-        one.call("fill", count)
+        one.call("bulk" if peer.bulk else "fill", count)
         if url := one.variables.get("BENCH_POSTGRES"):
             ask(
                 url, "ANALYZE"
@@ -74,16 +75,14 @@ def drain(
         with one.workers(commands) as workers:
             one.until(bodies.TICKS, bodies.TICK.size, workers, START_PATIENCE)
             started_cpu = _cpu(workers)
-            one.until(bodies.TICKS, count * bodies.TICK.size, workers, DRAIN_PATIENCE)
+            one.until(bodies.TICKS, ticks * bodies.TICK.size, workers, DRAIN_PATIENCE)
             ended = None
             if results or peer.keeps == "state":
                 ended = _until_stored(one, count)
             worker_cpu = _cpu(workers) - started_cpu
-        ticks = sorted(
-            t for (t,) in bodies.TICK.iter_unpack((one.folder / bodies.TICKS).read_bytes())
-        )
+        first, last = one.ticks()
         return Drained(
-            per_second=len(ticks) / ((ended or ticks[-1]) - ticks[0]),
+            per_second=count / ((ended or last) - first),
             worker_cpu_us=worker_cpu / count * 1e6,
             server_cpu_us=(arena.cpu(peer) - cpu) / count * 1e6,
             wal_bytes=None if wal is None else ((arena.wal(peer) or 0) - wal) / count,

@@ -19,6 +19,8 @@ from typing import IO, Any
 from bench.peers import bodies
 from bench.peers.driver import Driver
 
+PIECE = 1000
+"""Tasks in one bulk call."""
 GAPS = (0.02, 0.08)
 """Seconds between two sends, at random: no worker's poll may keep step with them."""
 
@@ -36,6 +38,17 @@ async def submit(driver: Driver, count: int, callers: int) -> float:
 
 async def _gather(calls: list[Coroutine[Any, Any, None]]) -> None:
     await asyncio.gather(*calls)
+
+
+async def bulk(driver: Driver, count: int) -> float:
+    """Seconds until all are submitted, in calls of `PIECE`, two callers taking turns."""
+    pieces = iter([range(n, min(n + PIECE, count)) for n in range(0, count, PIECE)])
+
+    async def caller() -> None:
+        for numbers in pieces:
+            await driver.bulk(numbers)
+
+    return await timed(_gather([caller(), caller()]))
 
 
 async def send_each(driver: Driver, count: int, patience: float) -> None:
@@ -72,7 +85,7 @@ VERBS: dict[str, Callable[..., Awaitable[Any]]] = {
     "open": lambda driver: driver.open(),
     "fill": lambda driver, count: driver.fill(count),
     "submit": submit,
-    "bulk": lambda driver, count: timed(driver.bulk(count)),
+    "bulk": bulk,
     "send": send_each,
     "finished": until_finished,
 }

@@ -7,14 +7,13 @@ them, and a `Driver` that submits. How its workers are started is in `roster.py`
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 POSTGRES = os.environ.get("BENCH_POSTGRES", "")
 REDIS = os.environ.get("BENCH_REDIS", "")
 SQLITE = Path(os.environ.get("BENCH_SQLITE", "."))
 KEEP_RESULTS = os.environ.get("BENCH_RESULTS") == "1"
-PIECE = 1000
-"""Tasks in one bulk call."""
 
 
 class Driver:
@@ -30,12 +29,12 @@ class Driver:
         """One call for each task, the next when the last has returned."""
         raise NotImplementedError
 
-    async def bulk(self, count: int) -> None:
-        """The peer's own call for many."""
+    async def bulk(self, numbers: Sequence[int]) -> None:
+        """The peer's own call for many; two may be under way at a time."""
         raise NotImplementedError
 
     async def fill(self, count: int) -> None:
-        """Any quick way to enqueue; not timed."""
+        """Enqueue where the peer has no call for many; not timed."""
         await self.submit(count)
 
     async def send(self, sent: float) -> None:
@@ -45,8 +44,3 @@ class Driver:
     async def finished(self) -> int:
         """How many tasks the peer's store shows as finished, or holds a result of."""
         raise NotImplementedError
-
-
-def pieces(count: int) -> list[range]:
-    """`range(count)` in bulk calls."""
-    return [range(start, min(start + PIECE, count)) for start in range(0, count, PIECE)]

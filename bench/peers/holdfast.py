@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bench.peers import bodies, driver
 from holdfast.app import Holdfast
 from holdfast.core.task import State
@@ -23,12 +25,8 @@ class Queue(driver.Driver):
         for number in range(count):
             await noop.submit_async(number)
 
-    async def bulk(self, count: int) -> None:
-        for piece in driver.pieces(count):
-            await app.submit_many_async([noop.call(number) for number in piece])
-
-    async def fill(self, count: int) -> None:
-        await self.bulk(count)
+    async def bulk(self, numbers: Sequence[int]) -> None:
+        await app.submit_many_async([noop.call(number) for number in numbers])
 
     async def send(self, sent: float) -> None:
         await stamp.submit_async(sent)

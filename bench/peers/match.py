@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.environments import ROOT, Unavailable, environment
+from bench.peers import bodies
 from bench.peers.roster import Command, Commands, Peer
 from bench.servers import Postgres, Redis
 
@@ -60,6 +61,7 @@ class Match:
             **arena.fresh(peer, folder),
             "BENCH_MARKS": str(folder),
             "BENCH_RESULTS": "1" if results else "0",
+            "BENCH_EVERY": str(peer.tick_every),
             "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT),
             # RQ's command knows its server only by this name.
@@ -127,6 +129,12 @@ class Match:
                 seen = path.stat().st_size if path.exists() else 0
                 raise Unavailable(f"{seen / size:.0%} of the tasks ran within {patience:.0f} s")
             time.sleep(0.005)
+
+    def ticks(self) -> tuple[float, float]:
+        """When the first and the last task started, of those that tell."""
+        data = (self.folder / bodies.TICKS).read_bytes()
+        times = [time for (time,) in bodies.TICK.iter_unpack(data)]
+        return min(times), max(times)
 
     def last_words(self) -> str:
         lines = (self.folder / "log").read_text(errors="replace").strip().splitlines()

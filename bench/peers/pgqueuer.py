@@ -8,12 +8,13 @@ from __future__ import annotations
 import asyncio
 import signal
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import asyncpg
 import pgqueuer
 import uvloop
-from pgqueuer.db import AsyncpgDriver
+from pgqueuer.db import AsyncpgDriver, AsyncpgPoolDriver
 from pgqueuer.queries import Queries
 
 from bench.peers import bodies, driver
@@ -33,6 +34,8 @@ class Queue(driver.Driver):
     async def open(self) -> None:
         self.connection: Any = await asyncpg.connect(driver.POSTGRES)
         self.queries: Any = Queries(AsyncpgDriver(self.connection))
+        pool = await asyncpg.create_pool(driver.POSTGRES, min_size=2, max_size=2)
+        self.many: Any = Queries(AsyncpgPoolDriver(pool))
 
     async def install(self) -> None:
         await self.open()
@@ -42,13 +45,9 @@ class Queue(driver.Driver):
         for number in range(count):
             await self.queries.enqueue("noop", b"%d" % number)
 
-    async def bulk(self, count: int) -> None:
-        for piece in driver.pieces(count):
-            payloads = [b"%d" % number for number in piece]
-            await self.queries.enqueue(["noop"] * len(piece), payloads, [0] * len(piece))
-
-    async def fill(self, count: int) -> None:
-        await self.bulk(count)
+    async def bulk(self, numbers: Sequence[int]) -> None:
+        count, payloads = len(numbers), [b"%d" % number for number in numbers]
+        await self.many.enqueue(["noop"] * count, payloads, [0] * count)
 
     async def send(self, sent: float) -> None:
         await self.queries.enqueue("stamp", repr(sent).encode())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import procrastinate
@@ -28,12 +29,8 @@ class Queue(driver.Driver):
         for number in range(count):
             await noop.defer_async(number=number)
 
-    async def bulk(self, count: int) -> None:
-        for piece in driver.pieces(count):
-            await noop.batch_defer_async(*[{"number": number} for number in piece])
-
-    async def fill(self, count: int) -> None:
-        await self.bulk(count)
+    async def bulk(self, numbers: Sequence[int]) -> None:
+        await noop.batch_defer_async(*[{"number": number} for number in numbers])
 
     async def send(self, sent: float) -> None:
         await stamp.defer_async(sent=sent)

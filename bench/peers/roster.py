@@ -36,6 +36,10 @@ class Peer:
     leaves: str
     """What a finished task leaves behind in the drains without results."""
 
+    @property
+    def tick_every(self) -> int:
+        return 100 if self.keeps == "state" else 1
+
 
 def _holdfast(processes: int, concurrency: int) -> Command:
     numbers = ("--processes", str(processes), "--concurrency", str(concurrency))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import redis
@@ -21,15 +22,11 @@ class Queue(driver.Driver):
         for number in range(count):
             self.queue.enqueue(bodies.noop, number, result_ttl=LIFE)
 
-    async def bulk(self, count: int) -> None:
-        for piece in driver.pieces(count):
-            prepared = [
-                rq.Queue.prepare_data(bodies.noop, (number,), result_ttl=LIFE) for number in piece
-            ]
-            self.queue.enqueue_many(prepared)
-
-    async def fill(self, count: int) -> None:
-        await self.bulk(count)
+    async def bulk(self, numbers: Sequence[int]) -> None:
+        prepared = [
+            rq.Queue.prepare_data(bodies.noop, (number,), result_ttl=LIFE) for number in numbers
+        ]
+        self.queue.enqueue_many(prepared)
 
     async def send(self, sent: float) -> None:
         self.queue.enqueue(bodies.stamp, sent, result_ttl=0)
