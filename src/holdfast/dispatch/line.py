@@ -14,6 +14,10 @@ from holdfast.errors import ConfigError
 
 if TYPE_CHECKING:
     import asyncpg
+    import asyncpg.prepared_stmt
+
+    Connection = asyncpg.Connection[asyncpg.Record]
+    PreparedStatement = asyncpg.prepared_stmt.PreparedStatement[asyncpg.Record]
 
 logger = logging.getLogger(__name__)
 
@@ -33,8 +37,9 @@ class Line:
         self._schema = schema
         self._heard = heard
         self._token = ""
-        self._connection: asyncpg.Connection | None = None
+        self._connection: Connection | None = None
         self._is_pooled = False
+        self._statements: dict[str, PreparedStatement] = {}
         self._turn = asyncio.Lock()
         self._echo = asyncio.Event()
         self.opened = asyncio.Event()
@@ -47,6 +52,7 @@ class Line:
     async def open(self) -> None:
         """Connect and listen."""
         self.broken.clear()
+        self._statements.clear()
         connection = self._connection = await self._connect()
         connection.add_termination_listener(lambda _: self.broken.set())
         pid = await connection.fetchval(SQL["backend"])
@@ -87,10 +93,21 @@ class Line:
                     async with connection.transaction():
                         await connection.execute(statement, *values, timeout=PATIENCE)
                 else:
-                    await connection.execute(statement, *values, timeout=PATIENCE)
+                    await self._prepared(connection, statement, values)
             except (TimeoutError, OSError):
                 self.broken.set()
                 raise
+
+    async def _prepared(
+        self, connection: Connection, statement: str, values: tuple[object, ...]
+    ) -> None:
+        """One round trip instead of two, and no planning."""
+        known = self._statements.get(statement)
+        if known is None:
+            known = self._statements[statement] = await connection.prepare(
+                statement, timeout=PATIENCE
+            )
+        await known.fetch(*values, timeout=PATIENCE)
 
     def drop(self) -> None:
         """Let go of the connection at once."""
@@ -99,7 +116,7 @@ class Line:
         if connection is not None:
             connection.terminate()
 
-    async def _connect(self) -> asyncpg.Connection:
+    async def _connect(self) -> Connection:
         try:
             import asyncpg  # noqa: PLC0415 - only where PostgreSQL is used
         except ImportError:

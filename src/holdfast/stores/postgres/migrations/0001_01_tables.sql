@@ -274,8 +274,9 @@ CREATE TABLE holdfast.tally (
 
 -- Processes that sleep until somebody calls: NOTIFY is for them only, and only while there are any.
 -- One row per process and queue; queue '' is every queue. A process that died leaves its rows
--- behind until `awake_at` is past.
-CREATE TABLE holdfast.sleeper (
+-- behind until `awake_at` is past. Unlogged: going to sleep must not wait for a disk, and after a
+-- crash of the server every process registers anew.
+CREATE UNLOGGED TABLE holdfast.sleeper (
     process text NOT NULL,
     queue text NOT NULL,
     awake_at timestamptz NOT NULL,
