@@ -115,9 +115,8 @@ async def test_a_listener_registers_before_it_sleeps_and_looks_once_more(
 ) -> None:
     there = dispatch()
     async with there.listen(["mail", "images"]) as listener:
-        assert await there.mode() == "listen"
-        await listener.wait(5)  # the wake-up of every new connection
-        assert await sleepers(db) == []
+        await asleep(there, listener)
+        await eventually(lambda: nobody_sleeps(db))  # it seems to be busy
 
         looked_at = [await timed(listener.wait(5)) for _ in range(1 + len(REPEATS))]
 
