@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bench.place import FILL, Place
+from bench.table import table
 from holdfast.wiring import open_store
 
 BATCH = 100
@@ -107,3 +108,29 @@ def measure(
 ) -> list[Cost]:
     """The cost at each size, each in the empty store at the URL beside it."""
     return asyncio.run(_measure(urls, sizes, rounds, build))
+
+
+def text(costs: Sequence[Cost]) -> str:
+    """The costs as a part of the page."""
+    first = costs[0]
+    rows = [
+        (
+            f"{c.waiting:,}",
+            f"{c.finished:,}",
+            f"{c.claim:.1f} ({c.claim / first.claim:.2f})",
+            f"{c.settle:.1f} ({c.settle / first.settle:.2f})",
+            f"{c.single_claim:.0f} ({c.single_claim / first.single_claim:.2f})",
+        )
+        for c in costs
+    ]
+    head = (
+        "waiting",
+        "finished",
+        f"a task in a claim of {BATCH}",
+        "in its settlement",
+        "a claim of one",
+    )
+    return (
+        "\nMicroseconds, each in a commit of its own, sizes taking turns (against the first row):"
+        "\n\n" + table(head, rows)
+    )

@@ -5,11 +5,12 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Sequence
 
-from bench.growth import BATCH, Cost
 from bench.peers.roster import HOLDFAST, HOLDFAST_SQLITE, HUEY_SQLITE, PEERS, Peer
 from bench.rounds import BETWEEN, WITHIN
 from bench.samples import BEST, BULK, CALLERS, ONE, RESULTS, SUBMIT, Samples
 from bench.sqlite import BATCHES, RAW
+from bench.table import table
+from bench.target import verdicts
 from bench.targets import sqlite_targets, targets
 
 CASES = (SUBMIT, CALLERS, BULK, ONE, BEST, RESULTS)
@@ -61,31 +62,29 @@ For raw SQL the two drains are in batches of {one:,} and of {best:,}.
 """
 
 
-def page(samples: Samples, machine: str, extra: Sequence[str] = ()) -> str:
-    """Everything that was measured; parts that were not are left out."""
+def page(samples: Samples, machine: str, *, postgres: str = "", sqlite: str = "") -> str:
+    """Everything that was measured; parts that were not are left out. The last two are texts about
+    growth and the like, at the end of their parts.
+    """
     parts = [HEAD.format(machine=machine)]
     peers = [peer for peer in (HOLDFAST, *PEERS) if _measured(samples, peer.title)]
     if peers or WITHIN in samples.rates:
-        parts += [_targets(samples), POSTGRES]
+        parts += ["\n## Targets\n\n", verdicts(targets(samples)), POSTGRES]
         parts += [_rates(samples, [WITHIN, BETWEEN, *(peer.title for peer in peers)])]
         parts += _if_any(LIVE, _lives(samples, peers))
         parts += _if_any(COSTS, _costs(samples, peers))
         parts += [SETTINGS, _settings(peers), _failures(samples)]
+    parts += [postgres]
     if RAW in samples.rates:
         parts += [SQLITE.format(one=BATCHES[ONE], best=BATCHES[BEST])]
         parts += [_rates(samples, [RAW, HOLDFAST_SQLITE.title, HUEY_SQLITE.title])]
-        parts += ["\n", _ratios(samples)]
+        parts += ["\n", verdicts(sqlite_targets(samples))]
         parts += _if_any("\n", _lives(samples, [HOLDFAST_SQLITE, HUEY_SQLITE]))
-    return "".join([*parts, *extra, _foreign(samples.watch.foreign)])
+    return "".join([*parts, sqlite, _foreign(samples.watch.foreign)])
 
 
 def _measured(samples: Samples, product: str) -> bool:
     return any(product in found for found in (samples.rates, samples.lives, samples.failures))
-
-
-def _targets(samples: Samples) -> str:
-    rows = [(t.what, t.wanted, t.measured, t.verdict) for t in targets(samples)]
-    return "\n## Targets\n\n" + table(("", "wanted", "measured", ""), rows)
 
 
 def _rates(samples: Samples, products: Iterable[str]) -> str:
@@ -93,37 +92,6 @@ def _rates(samples: Samples, products: Iterable[str]) -> str:
     used = [case for case in CASES if any(samples.cell(name, case) for name in chosen)]
     rows = [(name, *(samples.cell(name, case) for case in used)) for name in chosen]
     return table(("", *used), rows)
-
-
-def _ratios(samples: Samples) -> str:
-    rows = [(t.what, t.wanted, t.measured, t.verdict) for t in sqlite_targets(samples)]
-    return table(("ratio", "wanted", "measured", ""), rows)
-
-
-def claims(costs: Sequence[Cost]) -> str:
-    """How claims and settlements on SQLite grow dearer."""
-    first = costs[0]
-    rows = [
-        (
-            f"{c.waiting:,}",
-            f"{c.finished:,}",
-            f"{c.claim:.1f} ({c.claim / first.claim:.2f})",
-            f"{c.settle:.1f} ({c.settle / first.settle:.2f})",
-            f"{c.single_claim:.0f} ({c.single_claim / first.single_claim:.2f})",
-        )
-        for c in costs
-    ]
-    head = (
-        "waiting",
-        "finished",
-        f"a task in a claim of {BATCH}",
-        "in its settlement",
-        "a claim of one",
-    )
-    return (
-        "\nMicroseconds, each in a commit of its own, sizes taking turns (against the first row):"
-        "\n\n" + table(head, rows)
-    )
 
 
 def _lives(samples: Samples, peers: Sequence[Peer]) -> str:
@@ -199,13 +167,3 @@ def _foreign(readings: list[float]) -> str:
 
 def _if_any(before: str, body: str) -> list[str]:
     return [before, body] if body else []
-
-
-def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = True) -> str:
-    """A Markdown table; all but the first column are numbers, unless told otherwise."""
-    rule = "|---|" + ("---:|" if numbers else "---|") * (len(head) - 1)
-    return "".join(f"{line}\n" for line in (_line(head), rule, *map(_line, rows)))
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"

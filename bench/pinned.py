@@ -20,7 +20,7 @@ from holdfast.wiring import open_store
 
 BATCH = 500
 WAITING = 20_000
-WINDOW = 0.2
+SHARE = 0.2
 """The share of the time at the beginning and at the end that is compared."""
 
 
@@ -80,8 +80,8 @@ async def _measure(free_url: str, pinned_url: str, seconds: float) -> Pinned:
         while time.monotonic() < deadline:
             await free.turn()
             await pinned.turn()
-    free_first, free_last = free.first_and_last(seconds * WINDOW)
-    pinned_first, pinned_last = pinned.first_and_last(seconds * WINDOW)
+    free_first, free_last = free.first_and_last(seconds * SHARE)
+    pinned_first, pinned_last = pinned.first_and_last(seconds * SHARE)
     return Pinned(
         seconds=seconds,
         tasks=len(pinned.costs) * BATCH,

@@ -1,39 +1,12 @@
-"""What we want to reach, beside what was measured. Not met is said as plainly as met."""
+"""What we want to reach in the rounds, on PostgreSQL and on SQLite."""
 
 from __future__ import annotations
-
-from dataclasses import dataclass
 
 from bench.peers.roster import CELERY, HOLDFAST, HOLDFAST_SQLITE, HUEY_SQLITE, PGQUEUER
 from bench.rounds import BETWEEN, WITHIN
 from bench.samples import BEST, BULK, CALLERS, ONE, SUBMIT, Samples
 from bench.sqlite import BATCHES, RAW
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Target:
-    """One wish. `value` is None if a part of it was not measured in this run; `limit` is None where
-    nothing was promised."""
-
-    what: str
-    wanted: str
-    value: float | None
-    limit: float | None
-    at_most: bool = False
-    form: str = "{:,.0f}"
-
-    @property
-    def verdict(self) -> str:
-        if self.value is None:
-            return "not measured"
-        if self.limit is None:
-            return ""
-        met = self.value <= self.limit if self.at_most else self.value >= self.limit
-        return "met" if met else "**not met**"
-
-    @property
-    def measured(self) -> str:
-        return "" if self.value is None else self.form.format(self.value)
+from bench.target import Target
 
 
 def targets(samples: Samples) -> list[Target]:

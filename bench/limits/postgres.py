@@ -9,7 +9,6 @@ they do for every queue. Both commit each batch twice, "started" and "completed"
 from __future__ import annotations
 
 import asyncio
-import re
 import subprocess
 import sys
 import time
@@ -18,15 +17,13 @@ from typing import Any
 
 import asyncpg
 
+from bench.blocks import blocks
 from bench.environments import ROOT, Unavailable
 
 BATCH = 1000
 WORKER = 1
 
-_, *_parts = re.split(
-    r"^-- name: (\w+)$", Path(__file__).with_suffix(".sql").read_text(), flags=re.MULTILINE
-)
-SQL = {name: body.strip() for name, body in zip(_parts[::2], _parts[1::2], strict=True)}
+SQL = blocks(Path(__file__).with_suffix(".sql"))
 
 
 async def _connect(url: str) -> Any:
