@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import sqlite3
+import sys
 import tempfile
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass
@@ -116,6 +118,7 @@ def main() -> None:
     parser.add_argument("--bloat", action="store_true", help="5,000,000 tasks through; 10 minutes")
     parser.add_argument("--json", type=Path, help="write every sample here too")
     options = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that nothing is left running
     report = run(options.only, QUICK if options.quick else FULL, _dose(options))
     if options.json:
         options.json.write_text(as_json(report))

@@ -57,9 +57,10 @@ class Samples:
         try:
             with self.watch.watching():
                 return measure()
-        except Unavailable as problem:
-            self.failures.setdefault(product, {})[case] = str(problem)
-            _say(f"{product}: {case}: {problem}")
+        except Exception as problem:  # noqa: BLE001 - one product's trouble must not end the run
+            kind = "" if isinstance(problem, Unavailable) else f"{type(problem).__name__}: "
+            self.failures.setdefault(product, {})[case] = f"{kind}{problem}"
+            _say(f"{product}: {case}: {kind}{problem}")
             return None
 
     def median(self, product: str, *cases: str) -> float | None:

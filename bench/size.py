@@ -23,8 +23,8 @@ FULL = Size(
     share=1.0,
     raw_tasks=100_000,
     sqlite_tasks=100_000,
-    pick_ups=200,
-    idle_seconds=8.0,
+    pick_ups=150,
+    idle_seconds=6.0,
     deep=1_000_000,
 )
 QUICK = Size(

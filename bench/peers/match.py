@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -20,6 +21,8 @@ from bench.peers.roster import Command, Commands, Peer
 from bench.servers import Postgres, Redis
 
 DATABASE = "bench_peer"
+PATIENCE = 120.0
+"""Seconds that a driver may take for one request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +36,12 @@ class Arena:
         """The environment variables that lead a peer to its own, empty server."""
         match peer.server:
             case "postgres":
-                assert self.postgres is not None
+                if self.postgres is None:
+                    raise Unavailable("there is no PostgreSQL here")
                 return {"BENCH_POSTGRES": self.postgres.fresh(DATABASE)}
             case "redis":
-                assert self.redis is not None
+                if self.redis is None:
+                    raise Unavailable("there is no Redis here")
                 return {"BENCH_REDIS": self.redis.fresh()}
             case "file":
                 return {"BENCH_SQLITE": str(folder)}
@@ -77,16 +82,17 @@ class Match:
             stderr=self.log,
             text=True,
         )
-        self.call("install")
-        self.call("open")
 
     def call(self, verb: str, *arguments: float) -> Any:
         """Have the driver do something; its answer."""
         assert self.driver.stdin is not None
         assert self.driver.stdout is not None
+        watchdog = threading.Timer(PATIENCE, self.driver.kill)
+        watchdog.start()
         with suppress(BrokenPipeError):
             print(json.dumps([verb, *arguments]), file=self.driver.stdin, flush=True)
         line = self.driver.stdout.readline()
+        watchdog.cancel()
         answer = json.loads(line) if line else {"error": self.last_words()}
         if isinstance(answer, dict) and "error" in answer:
             raise Unavailable(f"{verb}: {answer['error']}"[:300])
@@ -162,6 +168,8 @@ def match(peer: Peer, arena: Arena, *, results: bool = False) -> Iterator[Match]
     with tempfile.TemporaryDirectory(prefix="holdfast-bench-", dir=where) as name:
         one = Match(peer, arena, Path(name), results=results)
         try:
+            one.call("install")
+            one.call("open")
             yield one
         finally:
             one.close()
