@@ -26,6 +26,10 @@ OPENER = "holdfast.wiring:open_store"
 """Who turns a URL into a store. By name: a worker does not know which stores there are."""
 
 RETRY = 0.5
+PATIENCE = 5.0
+"""Seconds that the store always has to answer in. A connection may fall silent without an end, and
+a beat that waits for it for as long as the driver does would cost the lease of a living worker.
+"""
 LAST_TRIES = 30.0
 """Seconds to keep trying to bury a worker; after that its lease has run out anyway."""
 
@@ -59,8 +63,10 @@ class Stores:
     async def beat(self, lease: Lease) -> bool | None:
         """Beat once. False: the store has given this worker up. None: the store is away."""
         try:
-            return await (await self._store(lease.url)).beat(lease.worker_id)
-        except HoldfastError as error:
+            store = await self._store(lease.url)
+            async with asyncio.timeout(max(PATIENCE, lease.heartbeat)):
+                return await store.beat(lease.worker_id)
+        except (HoldfastError, TimeoutError) as error:
             self._say("heart.store_unavailable", error)
             return None
 
@@ -69,9 +75,11 @@ class Stores:
         until = time.monotonic() + LAST_TRIES
         while time.monotonic() < until:
             try:
-                await (await self._store(lease.url)).bury(lease.worker_id, beats=None)
+                store = await self._store(lease.url)
+                async with asyncio.timeout(PATIENCE):
+                    await store.bury(lease.worker_id, beats=None)
                 return
-            except HoldfastError as error:
+            except (HoldfastError, TimeoutError) as error:
                 self._say("heart.store_unavailable", error)
                 await asyncio.sleep(RETRY)
 
@@ -92,7 +100,7 @@ class Stores:
     def _say(self, event: str, error: Exception) -> None:
         if time.monotonic() - self._said >= 1.0:
             self._said = time.monotonic()
-            logger.warning("%s: %s", event, error)
+            logger.warning("%s: %s", event, str(error) or "no answer")
 
 
 class Beater:

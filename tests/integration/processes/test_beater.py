@@ -23,6 +23,7 @@ class FakeStore:
         self.beats: list[str] = []
         self.buried: list[str] = []
         self.away = False
+        self.silent = False
         self.gives_up = False
 
     async def open(self) -> None: ...
@@ -32,6 +33,8 @@ class FakeStore:
     async def beat(self, worker_id: WorkerId) -> bool:
         if self.away:
             raise StoreUnavailable("the disk is full")
+        if self.silent:
+            await asyncio.Event().wait()
         self.beats.append(worker_id)
         return not self.gives_up
 
@@ -78,6 +81,26 @@ async def test_a_store_that_is_away_is_asked_again_soon_and_said_once(
         "heart.store_unavailable: the disk is full"
     ]
     assert await beater.tick() == 10.0
+
+
+async def test_a_beat_that_is_never_answered_is_given_up_before_the_lease_is(
+    store: FakeStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    beater = Beater(Stores(), os.getpid())
+    beater.set_lease(Lease(url="fake://", worker_id=WorkerId("w1"), heartbeat=0.05))
+    store.silent = True
+
+    with caplog.at_level(logging.WARNING, "holdfast"):
+        pause = await asyncio.wait_for(beater.tick(), 5)
+    store.silent = False
+
+    assert pause == 0.01
+    assert [record.getMessage() for record in caplog.records] == [
+        "heart.store_unavailable: no answer"
+    ]
+    assert await beater.tick() == 0.05
+    assert store.beats == ["w1"]
 
 
 async def test_a_worker_that_was_given_up_is_left_until_it_has_a_new_id(store: FakeStore) -> None:
