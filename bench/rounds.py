@@ -26,7 +26,8 @@ RAW_DATABASE = "bench_raw"
 def play(samples: Samples, arena: Arena, only: Collection[str], size: Size) -> None:
     """All rounds, then pick-up and idle cost of each product once."""
     chosen = [peer for peer in (HOLDFAST, *PEERS) if peer.key in only]
-    for number in range(1, size.rounds + 1):
+    rounds = size.rounds if chosen or "limit" in only else 0
+    for number in range(1, rounds + 1):
         print(f"PostgreSQL and peers: round {number} of {size.rounds}", file=sys.stderr)
         if "limit" in only:
             limits(samples, arena, size)
