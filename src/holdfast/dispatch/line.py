@@ -81,8 +81,10 @@ class Line:
             await caller.close(timeout=PATIENCE)
         return True
 
-    async def ask(self, name: str, *values: object) -> None:
-        """Run one of the statements. A line that does not answer in time is given up."""
+    async def ask(self, name: str, *values: object) -> object:
+        """Run one of the statements and return its answer. A line that is silent for too long is
+        given up.
+        """
         statement = SQL[name].replace("holdfast.", f"{_quoted(self._schema)}.")
         async with self._turn:
             connection = self._connection
@@ -91,23 +93,22 @@ class Line:
             try:
                 if self._is_pooled:  # parsing and running might else reach two servers
                     async with connection.transaction():
-                        await connection.execute(statement, *values, timeout=PATIENCE)
-                else:
-                    await self._prepared(connection, statement, values)
+                        return await connection.fetchval(statement, *values, timeout=PATIENCE)
+                return await self._prepared(connection, statement, values)
             except (TimeoutError, OSError):
                 self.broken.set()
                 raise
 
     async def _prepared(
         self, connection: Connection, statement: str, values: tuple[object, ...]
-    ) -> None:
+    ) -> object:
         """One round trip instead of two, and no planning."""
         known = self._statements.get(statement)
         if known is None:
             known = self._statements[statement] = await connection.prepare(
                 statement, timeout=PATIENCE
             )
-        await known.fetch(*values, timeout=PATIENCE)
+        return await known.fetchval(*values, timeout=PATIENCE)
 
     def drop(self) -> None:
         """Let go of the connection at once."""

@@ -23,6 +23,8 @@ logger = logging.getLogger(__name__)
 
 TOGETHER: Final = 0.003
 """Seconds between two calls to the server, however many wake-ups are asked for."""
+IN_VAIN: Final = 0.01
+"""The same after a call that found nobody asleep: then all are busy, and calls would only cost."""
 STANDING: Final = 30.0
 """Seconds that a registration lasts. It is prolonged well before; a dead process's runs out."""
 RENEW: Final = 10.0
@@ -56,7 +58,7 @@ class Switchboard:
         self._closing = False
         self._called: set[str] = set()
         self._is_calling = False
-        self._last_call = 0.0
+        self._next_call = 0.0
         self._registration = 0
         self._registered_for: frozenset[str] | None = frozenset()
         self._registered_at = 0.0
@@ -235,7 +237,7 @@ class Switchboard:
         return frozenset(wanted)
 
     async def _call_soon(self) -> None:
-        await asyncio.sleep(self._last_call + TOGETHER - time.monotonic())
+        await asyncio.sleep(self._next_call - time.monotonic())
         await self._call_now()
 
     async def _call_now(self) -> None:
@@ -243,9 +245,10 @@ class Switchboard:
             try:
                 await asyncio.wait_for(self._line.opened.wait(), 1.0)
                 queues = self._take_called()
-                self._last_call = time.monotonic()
                 if queues:
-                    await self._line.ask("wake", queues)
+                    self._next_call = time.monotonic() + TOGETHER
+                    if not await self._line.ask("wake", queues):
+                        self._next_call += IN_VAIN - TOGETHER
             except Exception as error:  # noqa: BLE001 - a wake-up is a hint
                 logger.debug("dispatch.call_failed: %s", error)
                 self._take_called()
