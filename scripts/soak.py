@@ -78,6 +78,7 @@ TRIALS: dict[str, Callable[[Path, int], str]] = {
     "thrown-out": partial(outage, ordeal=ordeals.throw_out, times=10),
     "cuts": partial(network, ordeal=ordeals.cut, tasks=3_000),
     "stalls": partial(network, ordeal=ordeals.stall, seconds=10.0),
+    "silence": partial(network, ordeal=ordeals.silence, times=2),
 }
 
 

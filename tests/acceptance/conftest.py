@@ -6,6 +6,7 @@ def test_it(stage: Stage) -> None: ...
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,7 +25,7 @@ on_own_postgres = pytest.mark.parametrize("store", ["own_postgres"], indirect=Tr
 @pytest.fixture
 def store(request: pytest.FixtureRequest) -> Iterator[MakeUrl]:
     """Makes the URL of a fresh store; None for a file in the stage's folder."""
-    name: str = getattr(request, "param", "sqlite")
+    name: str = getattr(request, "param", os.environ.get("HOLDFAST_TEST_STORE", "sqlite"))
     if name == "sqlite":
         yield lambda: None
         return

@@ -82,3 +82,13 @@ def stall(trial: Trial, proxy: Proxy, *, seconds: float, times: int = 2) -> None
         proxy.resume()
         trial.progress(100)
     trial.end()
+
+
+def silence(trial: Trial, proxy: Proxy, *, times: int = 3) -> None:
+    """Connections of claims, saves and beats fall silent for good: no answer, and no end."""
+    for _ in range(times):
+        for verb in (r"\bclaim", r"\bsave", r"\bbeat"):
+            ambush = proxy.ambush(verb, Fate.STALL)
+            assert ambush.sprung.wait(30)
+            trial.progress(20)
+    trial.end()

@@ -55,19 +55,19 @@ class PgBouncer:
             target=server.port, password=server.password, port=self.port, mode=mode, size=size
         )
         (self.directory / "pgbouncer.ini").write_text(settings)
+        self._program, self._libraries = self._programs()
+        hand_over(self.directory)
 
     def url(self, database: str = "postgres") -> str:
         return self._server.url(database, port=self.port)
 
     def start(self) -> Self:
-        """Start it and return when it accepts connections."""
-        program, libraries = self._programs()
-        hand_over(self.directory)
+        """Start it, at the same address as before, and return when it accepts connections."""
         self._pid = processes.launch(
-            [str(program), str(self.directory / "pgbouncer.ini")],
+            [str(self._program), str(self.directory / "pgbouncer.ini")],
             folder=self.directory,
             owner=os.getpid(),
-            environment={"LD_LIBRARY_PATH": str(libraries)} if libraries else {},
+            environment={"LD_LIBRARY_PATH": str(self._libraries)} if self._libraries else {},
         )
         self._wait()
         return self
