@@ -78,11 +78,30 @@ def raw_drain_rate(url: str, tasks: int) -> float | None:
 
     None for a store that has no such limit to measure.
     """
-    if _scheme(url) != "sqlite":
+    if _scheme(url) == "memory":
         return None
+    if _scheme(url) in _POSTGRES:
+        with _naming_the_extra():
+            from holdfast.stores.postgres import limit  # noqa: PLC0415
+        return limit.drain_rate(url, tasks)
     from holdfast.stores.sqlite.limit import drain_rate  # noqa: PLC0415
 
     return drain_rate(_path(url), tasks)
+
+
+@contextmanager
+def scratch_store(url: str) -> Iterator[str]:
+    """The URL of an empty store in the same database server, gone afterwards. Not for SQLite, whose
+    scratch stores are files.
+    """
+    with _naming_the_extra():
+        from holdfast.stores.postgres.limit import scratch_schema  # noqa: PLC0415
+    with scratch_schema(url) as fresh:
+        yield fresh
+
+
+def is_postgres(url: str) -> bool:
+    return _scheme(url) in _POSTGRES
 
 
 def _postgres_store(url: str, clock: Clock | None) -> Store:

@@ -64,11 +64,17 @@ def measure_all(url: str, tasks: int) -> Json:
 @contextmanager
 def scratch(url: str) -> Iterator[str]:
     """An empty store like the configured one and on the same disk; gone afterwards."""
+    from holdfast.wiring import is_postgres, scratch_store  # noqa: PLC0415
+
+    if is_postgres(url):
+        with scratch_store(url) as fresh:
+            yield fresh
+        return
     path = sqlite_path(url)
     if path is None:
         raise Refused(
             "store_not_supported",
-            f"bench makes a scratch store beside yours, but only for sqlite, not {url!r}. "
+            "bench makes a scratch store beside yours, but only for sqlite and postgresql. "
             "Give it --url sqlite:///file.db.",
         )
     beside = path.parent

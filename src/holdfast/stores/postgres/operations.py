@@ -24,7 +24,6 @@ Change = Callable[[list[TaskId], int], Awaitable[Sequence[TaskId]]]
 """Changes those of the ids that it still can, given how many were changed before; says which."""
 
 _AT_A_TIME: Final = 1000
-_DROPPABLE: Final = 1000
 
 
 async def cancel(
@@ -92,7 +91,7 @@ async def prune(
     `limit`, "there may be more".
     """
     ages = span_us(retention), span_us(dead_letter_retention)
-    if limit >= _DROPPABLE:
+    if limit > 0:
         await db.fetchval(sql["add_partitions"])
         if await db.fetchval(sql["drop_partition"], *ages, now):
             return limit

@@ -15,11 +15,13 @@ from typing import Final, NamedTuple
 DEFAULT_SCHEMA: Final = "holdfast"
 NOUNS: Final = (
     "tasks", "claims", "settlements", "operations", "filters", "workers", "queues", "schema",
-    "checks", "transactions",
+    "checks", "transactions", "limit",
 )  # fmt: skip
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)
-_OURS = re.compile(r"\bholdfast\.|(?<=SCHEMA IF NOT EXISTS )holdfast\b")
+_OURS = re.compile(
+    r"\bholdfast\.|(?<=SCHEMA IF NOT EXISTS )holdfast\b|(?<=SCHEMA IF EXISTS )holdfast\b"
+)
 _QUOTED = re.compile(r"'holdfast(?='|\.)")
 _COMMENT = re.compile(r"^\s*--.*\n?", re.MULTILINE)
 

@@ -2,9 +2,11 @@
 
 -- Make those of today and the days after, as far as they are missing; answers how many were. Whoever
 -- comes second lets it be. If the default partition has rows for such a day already, it stays with
--- them there: nothing breaks, that day is pruned row by row.
+-- them there: nothing breaks, that day is pruned row by row. If somebody uses the tables for long (a
+-- backup), it is left for another time: who waits for that lock makes all others wait.
 CREATE FUNCTION holdfast.add_partitions(days integer DEFAULT 3) RETURNS integer
 LANGUAGE plpgsql
+SET lock_timeout = '200ms'
 AS $$
 DECLARE
     first date := (clock_timestamp() AT TIME ZONE 'UTC')::date;
@@ -28,8 +30,9 @@ BEGIN
                     holdfast.first_id((day + 1) AT TIME ZONE 'UTC')
                 );
                 made := made + 1;
-            EXCEPTION WHEN check_violation THEN
-                NULL;
+            EXCEPTION
+                WHEN check_violation THEN NULL;
+                WHEN lock_not_available THEN RETURN made;
             END;
         END LOOP;
     END LOOP;
@@ -119,6 +122,8 @@ BEGIN
     );
     EXECUTE format('DROP TABLE %s, %s', tasks, ends);
     RETURN whole - coalesce(cardinality(stay), 0);
+EXCEPTION WHEN lock_not_available THEN
+    RETURN 0;
 END $$;
 
 -- Forget what only some tasks have, of all tasks with such ids but these.
