@@ -25,6 +25,8 @@ from holdfast.core.task import Priority
 from holdfast.errors import ConfigError
 
 PREFIX = "HOLDFAST_"
+PREFIX_OF_TESTS = "HOLDFAST_TEST_"
+"""Variables of `holdfast.testing` (where its servers are found); no settings."""
 EVERY_QUEUE = "*"
 
 _RETRIES = {Priority.CRITICAL: 5, Priority.HIGH: 5, Priority.NORMAL: 3, Priority.LOW: 2}
@@ -190,7 +192,7 @@ def _table(path: Path) -> Mapping[str, object]:
 
 def _from_environment(environment: Mapping[str, str]) -> Iterator[Given]:
     for name, value in sorted(environment.items()):
-        if name.startswith(PREFIX):
+        if name.startswith(PREFIX) and not name.startswith(PREFIX_OF_TESTS):
             yield name.removeprefix(PREFIX).lower(), value, name
 
 

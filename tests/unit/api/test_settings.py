@@ -128,6 +128,12 @@ def test_an_unknown_keyword_is_refused_with_the_closest_name(name: str) -> None:
     assert refused.value.setting == name
 
 
+def test_a_variable_of_the_testing_kit_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_TEST_PG_BIN", "/usr/lib/postgresql/15/bin")
+
+    assert Settings.load() == Settings()
+
+
 def test_an_unknown_variable_is_refused_by_its_full_name(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOLDFAST_CONCURENCY", "3")
 
