@@ -18,6 +18,7 @@ from holdfast import Context, Fatal, Holdfast, State
 from holdfast.core.attempt import Claim
 from holdfast.core.task import WorkerId
 from holdfast.errors import LeaseLost
+from holdfast.stores.postgres import transactions
 from holdfast.testing.factories import loss, worker_info
 from holdfast.testing.servers.pgbouncer import PgBouncer
 from holdfast.testing.servers.postgres import PostgresServer
@@ -385,6 +386,27 @@ class TestBrokenConnections:
         expected = 1 if fate in HAPPENED else 2
         assert len(attempts) == expected
         assert await bookings(fresh_database) == [f"attempt {expected}"]
+
+    async def test_a_commit_whose_answer_never_comes_is_found_out_too(
+        self, postgres: PostgresServer, fresh_database: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(transactions, "PATIENCE", 1.0)
+        name = urlsplit(fresh_database).path.lstrip("/")
+        with Proxy(postgres.port) as proxy:
+            url = postgres.url(name, port=proxy.port)
+            async with await prepared(url, fresh_database) as app:
+
+                @app.task
+                async def book(ctx: Context) -> None:
+                    async with ctx.transaction() as conn:
+                        await conn.execute(BOOK, f"attempt {ctx.attempt}")
+                        proxy.ambush("^commit", Fate.STALL)
+
+                handle = await book.submit_async()
+                await work(app)
+
+                assert await handle.status_async() is State.COMPLETED
+        assert await bookings(fresh_database) == ["attempt 1"]
 
     async def test_a_connection_cut_before_the_commit_is_an_ordinary_failure(
         self, postgres: PostgresServer, fresh_database: str

@@ -40,8 +40,11 @@ CANCELLED: Final = (asyncio.CancelledError, GeneratorExit)
 class Connections:
     """All connections of a store in this process. Usable from any thread's loop."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(
+        self, address: Address, *, command_timeout: float | None = COMMAND_TIMEOUT
+    ) -> None:
         self._address = address
+        self._command_timeout = command_timeout
         self._pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = (
             weakref.WeakKeyDictionary()
         )
@@ -102,7 +105,7 @@ class Connections:
         with self._lock:
             if not self._is_open or self._pid != os.getpid():
                 raise StoreError(f"the store {self._address.shown} is not open in this process")
-            pool = self._pools[loop] = Pool(self._address)
+            pool = self._pools[loop] = Pool(self._address, self._command_timeout)
         await pool.follow_the_loop()
         return pool
 
@@ -110,8 +113,9 @@ class Connections:
 class Pool:
     """The connections of one loop."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, command_timeout: float | None) -> None:
         self._address = address
+        self._command_timeout = command_timeout
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
         self._room = asyncio.Semaphore(_MOST)
@@ -171,7 +175,7 @@ class Pool:
         return None
 
     async def _fresh(self) -> Connection:
-        connection = await connect(self._address)
+        connection = await connect(self._address, self._command_timeout)
         self._all.add(connection)
         return connection
 
@@ -184,12 +188,12 @@ class Pool:
             self._all.discard(each)
 
 
-async def connect(address: Address) -> Connection:
+async def connect(address: Address, command_timeout: float | None = COMMAND_TIMEOUT) -> Connection:
     """A new connection, in a few seconds or not at all."""
     return await asyncpg.connect(
         address.dsn,
         timeout=CONNECT_TIMEOUT,
-        command_timeout=COMMAND_TIMEOUT,
+        command_timeout=command_timeout,
         statement_cache_size=0 if address.pgbouncer else 100,
         server_settings={} if address.pgbouncer else {"application_name": "holdfast"},
     )

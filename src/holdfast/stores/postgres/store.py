@@ -56,7 +56,7 @@ class PostgresStore:
         self._lanes = Lanes(self._sql)
         self._connections: Connections | None = None
         self._adding: Adding | None = None
-        self._lent = Connections(self._address)
+        self._lent = Connections(self._address, command_timeout=None)
 
     @property
     def url(self) -> str:
@@ -240,7 +240,7 @@ class PostgresStore:
             await connections.close()
             raise
         self._connections = connections
-        self._lent = Connections(self._address)
+        self._lent = Connections(self._address, command_timeout=None)
         self._adding = Adding(connections, self._sql, self._lanes)
 
     async def close(self) -> None:

@@ -10,6 +10,7 @@ last act is refused and all is rolled back.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
@@ -25,6 +26,8 @@ from holdfast.stores.postgres.faults import explain
 from holdfast.stores.postgres.queries import Queries
 from holdfast.stores.postgres.values import progress_text, safe_text
 
+PATIENCE: Final = 15.0
+"""Seconds for what is ours in a transaction. The handler's own statements take what they need."""
 LEASE_LOST: Final = "HF003"
 _ABORTED: Final = "25P02"
 ENDED_INSIDE: Final = (
@@ -32,7 +35,10 @@ ENDED_INSIDE: Final = (
     "its statements. What it wrote and the task's completion can no longer be one; the attempt has "
     "failed."
 )
-_BROKEN = (OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.PostgresError)
+_BROKEN = (
+    OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError,
+    asyncpg.PostgresError,
+)  # fmt: skip
 
 
 @asynccontextmanager
@@ -95,8 +101,9 @@ class PostgresTransaction:
 
     async def begin(self) -> None:
         try:
-            await self._transaction.start()
-            holds = await self.connection.fetchval(self._sql["holds_lease"], *self._fence)
+            async with asyncio.timeout(PATIENCE):
+                await self._transaction.start()
+                holds = await self.connection.fetchval(self._sql["holds_lease"], *self._fence)
         except _BROKEN as error:
             raise explain(error, self._where) from error
         if not holds:
@@ -107,10 +114,11 @@ class PostgresTransaction:
             raise HoldfastError(ENDED_INSIDE)
         try:
             values = completion_values(settlement, report)
-            await self.connection.execute(
-                self._sql["complete_within"], *self._fence, *values, self._now
-            )
-            await self._transaction.commit()
+            async with asyncio.timeout(PATIENCE):
+                await self.connection.execute(
+                    self._sql["complete_within"], *self._fence, *values, self._now
+                )
+                await self._transaction.commit()
         except asyncpg.PostgresError as error:
             refused = refusal(error.sqlstate, error.hint, self._claim)
             raise refused or explain(error, self._where) from error
