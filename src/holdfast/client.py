@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar, Unpack
+from typing import Any, Final, TypeVar, Unpack
 
 from holdfast.core.attempt import History
 from holdfast.core.fleet import WorkerInfo
@@ -51,6 +51,7 @@ class Client:
         self.settings = settings
         self._ids = IdMaker()
         self._head_starts = {p: settings.aging.head_start(p) for p in Priority}
+        self._common: dict[object, tuple[Any, ...]] = {}
 
     async def submit(self, call: Call[Any]) -> Added:
         """Store one task. When it returns, the task is durable."""
@@ -243,10 +244,23 @@ class Client:
         return await self.store.check()
 
     def _new_tasks(self, calls: Sequence[Call[Any]]) -> Sequence[NewTask]:
-        return [
-            call.new_task(task_id, self.settings, self._head_starts)
-            for call, task_id in zip(calls, self._ids.make(len(calls)), strict=True)
-        ]
+        ids = self._ids.make(len(calls))
+        return [self._new_task(call, task_id) for call, task_id in zip(calls, ids, strict=True)]
+
+    def _new_task(self, call: Call[Any], task_id: TaskId) -> NewTask:
+        """Plain tasks of one definition differ in id and payload only: the rest is worked out once,
+        which halves what a bulk submit costs here.
+        """
+        if not call.is_plain:
+            return call.new_task(task_id, self.settings, self._head_starts)
+        definition, payload = call.definition, call.payload
+        common = self._common.get(definition)
+        if common is None:
+            first = call.new_task(task_id, self.settings, self._head_starts)
+            self._common[definition] = first[len(_OWN) :]
+            return first
+        definition.check_limit(payload, self.settings.max_payload)
+        return NewTask._make((task_id, definition.name, payload, *common))
 
     def _refuse_to_wait_for_itself(self) -> None:
         running = current_context()
@@ -269,6 +283,10 @@ class Client:
         )
         self.dispatcher.wake({task.queue for task in changed})
         return changed
+
+
+_OWN: Final = NewTask._fields[:3]
+"""What is every plain task's own: id, name, payload."""
 
 
 class IdMaker:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from holdfast.core.task import Added, NewTask, Priority, TaskId
 from holdfast.definitions.backoff import dump_policy
 from holdfast.definitions.handle import Handle
-from holdfast.definitions.options import Options
+from holdfast.definitions.options import NO_OPTIONS, Options
 from holdfast.errors import InvalidOption
 from holdfast.settings import Settings
 
@@ -31,6 +31,16 @@ class Call(Generic[R_co]):
     lock: str | None
     unique_key: str | None
     fingerprint: str | None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether nothing but the definition says how it is to be run."""
+        return (
+            self.options is NO_OPTIONS
+            and self.lock is None
+            and self.unique_key is None
+            and self.fingerprint is None
+        )
 
     def new_task(
         self, task_id: TaskId, settings: Settings, head_starts: Mapping[Priority, int]
