@@ -383,6 +383,7 @@ class TestBrokenConnections:
 
                 assert await handle.status_async() is State.COMPLETED
                 attempts = (await handle.history_async()).attempts
+                assert (await app.stats_async()).refused == 0, "it was guessed, and wrongly"
         expected = 1 if fate in HAPPENED else 2
         assert len(attempts) == expected
         assert await bookings(fresh_database) == [f"attempt {expected}"]
