@@ -18,6 +18,9 @@ MakeStage = Callable[..., Stage]
 MakeUrl = Callable[[], str | None]
 
 on_every_store = pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+on_every_version = pytest.mark.parametrize(
+    "store", ["sqlite", "postgres", "postgres16"], indirect=True
+)
 on_postgres = pytest.mark.parametrize("store", ["postgres"], indirect=True)
 on_own_postgres = pytest.mark.parametrize("store", ["own_postgres"], indirect=True)
 

@@ -135,6 +135,25 @@ def fill(text: str) -> int:
     return len(text)
 
 
+@app.task(name="book", max_retries=5, retry=soon)
+async def book(ctx: Context, number: int) -> None:
+    """Writes a row of its own, in the transaction that completes the task."""
+    with log.body(ctx):
+        await asyncio.sleep(0.02)
+        async with ctx.transaction() as conn:
+            await conn.execute(f"INSERT INTO booking VALUES ({number}, {ctx.attempt})")
+            await book_twin.options(connection=conn).submit_async(number)
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.02)
+
+
+@app.task(name="book_twin", max_retries=5, retry=soon)
+def book_twin(ctx: Context, number: int) -> None:
+    """The same for a sync handler."""
+    with log.body(ctx), ctx.transaction() as conn:
+        conn.execute(f"INSERT INTO booking VALUES ({-number}, {ctx.attempt})")
+
+
 def hold_the_gil(seconds: float) -> None:
     libc = ctypes.PyDLL(None)  # unlike CDLL, calls through it keep the interpreter
     until = time.monotonic() + seconds

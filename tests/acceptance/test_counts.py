@@ -6,12 +6,12 @@ import signal
 import time
 
 import pytest
-from tests.acceptance.conftest import MakeStage, on_every_store
+from tests.acceptance.conftest import MakeStage, on_every_version
 from tests.acceptance.stage import Stage, ids, until
 
 from holdfast.core.query import TaskFilter
 
-pytestmark = [pytest.mark.acceptance, on_every_store]
+pytestmark = [pytest.mark.acceptance, on_every_version]
 
 SUBMIT_TOGETHER = """
 import asyncio, time
