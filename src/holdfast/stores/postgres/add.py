@@ -1,8 +1,8 @@
 """Takes new tasks in.
 
 Calls that come while another is under way are gathered and written together: one commit for all of
-them, and the disk flushes once. If such a batch fails because of one of them (an idempotency key
-with another body), they are written one by one, so that the others do not suffer.
+them, and the disk flushes once. Tasks with keys go on their own: a key may be in an open
+transaction of somebody, and who has nothing to do with that must not wait for it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, Final
 import orjson
 
 from holdfast.core.task import Added, NewTask, State, SubmitOutcome, TaskId
-from holdfast.errors import HoldfastError, IdempotencyConflict
+from holdfast.errors import HoldfastError
 from holdfast.stores.postgres.connections import Connection, Connections
 from holdfast.stores.postgres.lanes import Lanes
 from holdfast.stores.postgres.queries import Queries
@@ -25,6 +25,8 @@ from holdfast.stores.postgres.values import in_us, span_us
 _ALONE: Final = 200
 """A call with so many tasks gains nothing by waiting for others."""
 _TOGETHER: Final = 2000
+_KEYED: Final = 4
+"""Calls with keys at a time; however long they wait, connections are left for others."""
 _CREATED: Final = SubmitOutcome.CREATED
 _QUEUED: Final = State.QUEUED
 
@@ -32,7 +34,6 @@ _QUEUED: Final = State.QUEUED
 @dataclass(slots=True, eq=False)
 class _Call:
     tasks: Sequence[NewTask]
-    window: float
     answer: asyncio.Future[Sequence[Added]]
 
 
@@ -52,13 +53,16 @@ class Adding:
     ) -> Sequence[Added]:
         if not tasks:
             return []
-        if len(tasks) >= _ALONE:
-            return await self.write(tasks, window=window, now=now)
         loop = asyncio.get_running_loop()
         desk = self._desks.get(loop)
         if desk is None:
             desk = self._desks[loop] = _Desk(self)
-        return await desk.add(tasks, window, now)
+        if any(map(_has_keys, tasks)):
+            async with desk.keyed:
+                return await self.write(tasks, window=window, now=now)
+        if len(tasks) >= _ALONE:
+            return await self.write(tasks, window=window, now=now)
+        return await desk.add(tasks, now)
 
     async def finish(self) -> None:
         """Wait for what was accepted on this loop."""
@@ -78,14 +82,13 @@ class _Desk:
     """Gathers the calls of one loop while one batch is on its way."""
 
     def __init__(self, adding: Adding) -> None:
+        self.keyed = asyncio.Semaphore(_KEYED)
         self._adding = adding
         self._waiting: list[_Call] = []
         self._clerk: asyncio.Task[None] | None = None
 
-    async def add(
-        self, tasks: Sequence[NewTask], window: float, now: int | None
-    ) -> Sequence[Added]:
-        call = _Call(tasks, window, asyncio.get_running_loop().create_future())
+    async def add(self, tasks: Sequence[NewTask], now: int | None) -> Sequence[Added]:
+        call = _Call(tasks, asyncio.get_running_loop().create_future())
         self._waiting.append(call)
         if self._clerk is None:
             self._clerk = asyncio.create_task(self._work(now))
@@ -105,12 +108,11 @@ class _Desk:
                 call.answer.cancel()
 
     def _gathered(self) -> list[_Call]:
-        """The next calls that can go together, in their order."""
-        first = self._waiting[0]
+        """The next calls, in their order, as many as go together."""
         number = size = 0
         for call in self._waiting:
             size += len(call.tasks)
-            if call.window != first.window or (number and size > _TOGETHER):
+            if number and size > _TOGETHER:
                 break
             number += 1
         calls, self._waiting = self._waiting[:number], self._waiting[number:]
@@ -119,13 +121,8 @@ class _Desk:
     async def _write(self, calls: list[_Call], now: int | None) -> None:
         tasks = [new for call in calls for new in call.tasks]
         try:
-            answers = await self._adding.write(tasks, window=calls[0].window, now=now)
-        except IdempotencyConflict as error:
-            if len(calls) == 1:
-                _fail(calls, error)
-                return
-            for call in calls:
-                await self._write([call], now)
+            # No task here has an idempotency key, so the window is of no account.
+            answers = await self._adding.write(tasks, window=0.0, now=now)
         except asyncio.CancelledError:
             for call in calls:
                 call.answer.cancel()
@@ -139,6 +136,10 @@ class _Desk:
                 if not call.answer.done():
                     call.answer.set_result(answers[start:end])
                 start = end
+
+
+def _has_keys(new: NewTask) -> bool:
+    return new.unique_key is not None or new.idempotency_key is not None or new.lock is not None
 
 
 def _fail(calls: Sequence[_Call], error: Exception) -> None:

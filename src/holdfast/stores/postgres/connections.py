@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import random
 import threading
 import weakref
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -20,7 +19,7 @@ import asyncpg
 
 from holdfast.errors import StoreError
 from holdfast.stores.postgres.address import Address
-from holdfast.stores.postgres.faults import explain, is_lost, may_go_now
+from holdfast.stores.postgres.faults import LOST, Patience, explain, is_lost
 
 T = TypeVar("T")
 
@@ -31,9 +30,10 @@ else:
 
 CONNECT_TIMEOUT: Final = 5.0
 COMMAND_TIMEOUT: Final = 60.0
+HOT_TIMEOUT: Final = 15.0
+"""For what a worker waits for with empty hands. Longer means a connection that died silently."""
 _MOST: Final = 8
 """Connections of one loop. A worker needs about three."""
-_TRIES: Final = 6
 CANCELLED: Final = (asyncio.CancelledError, GeneratorExit)
 
 
@@ -52,23 +52,32 @@ class Connections:
         self._pid = os.getpid()
         self._is_open = True
 
-    async def do(self, work: Callable[[Connection], Awaitable[T]], *, worker: str = "") -> T:
+    async def do(
+        self,
+        work: Callable[[Connection], Awaitable[T]],
+        *,
+        worker: str = "",
+        repeats: bool = False,
+        within: float | None = None,
+    ) -> T:
         """Do the work on a connection of this loop. It is one transaction, so it may be repeated
         if others were in the way.
+
+        `repeats`: also once if the connection breaks. `within`: seconds after which a connection
+        that says nothing counts as broken, where the driver's own limit is too long to wait for.
         """
-        for number in range(1, _TRIES):
+        patience = Patience(repeats=repeats)
+        while True:
             try:
-                async with self.connection() as connection:
+                async with asyncio.timeout(within), self.connection() as connection:
+                    patience.connected = True
                     return await work(connection)
-            except asyncpg.PostgresError as error:
-                if not may_go_now(error) or number == _TRIES - 1:
+            except (asyncpg.PostgresError, *LOST) as error:
+                if isinstance(error, TimeoutError):
+                    (await self._pool()).distrust()
+                if not patience.allows(error):
                     raise explain(error, self._address.shown, worker) from error
-            except (
-                OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.InternalClientError
-            ) as error:  # fmt: skip
-                raise explain(error, self._address.shown, worker) from error
-            await asyncio.sleep(random.uniform(0.0, 0.02 * number))  # noqa: S311 - no secret
-        raise AssertionError("unreachable")
+            await asyncio.sleep(patience.pause())
 
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
@@ -139,6 +148,13 @@ class Pool:
                     self._idle.append(connection)
                 raise
             self._idle.append(connection)
+
+    def distrust(self) -> None:
+        """One connection said nothing for long: the idle ones may be no better."""
+        for connection in self._idle:
+            connection.terminate()
+            self._all.discard(connection)
+        self._idle.clear()
 
     async def close(self) -> None:
         for _ in range(_MOST):

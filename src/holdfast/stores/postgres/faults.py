@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import ssl
 from typing import Final
 
@@ -19,7 +20,8 @@ _AWAY: Final = frozenset({
     "53000", "53100", "53200", "53300", "57000", "57P01", "57P02", "57P03", "57P05", "58000",
     "58030", "25006", "57014", "25P03", "25P04",
 })  # fmt: skip
-_LOST = (
+_TRIES: Final = 6
+LOST: Final = (
     OSError, asyncio.TimeoutError, TimeoutError, ssl.SSLError, asyncpg.InterfaceError,
     asyncpg.InternalClientError,  # used between the server's farewell and the end of the connection
 )  # fmt: skip
@@ -35,11 +37,37 @@ def is_lost(error: BaseException) -> bool:
     return not isinstance(error, asyncpg.PostgresError) or error.sqlstate in _AWAY
 
 
+class Patience:
+    """Whether a call that failed is made again at once.
+
+    If others were in the way, a few times. If a connection broke that there was, once, and only
+    calls that are safe to repeat: it may have rested while the server was restarted, and whoever
+    submits next must not suffer for it. Not if there was no connection to be had, nor after a wait.
+    """
+
+    def __init__(self, *, repeats: bool) -> None:
+        self.connected = False
+        self._repeats = repeats
+        self._failures = 0
+
+    def allows(self, error: BaseException) -> bool:
+        self._failures += 1
+        if may_go_now(error):
+            return self._failures < _TRIES
+        again = self.connected and self._repeats and is_lost(error)
+        self._repeats = self.connected = False
+        return again and not isinstance(error, TimeoutError)
+
+    def pause(self) -> float:
+        """Seconds, random, so that those who were in each other's way part."""
+        return random.uniform(0.0, 0.02 * self._failures)  # noqa: S311 - no secret
+
+
 def explain(error: BaseException, where: str, worker: str = "") -> BaseException:
     """The error to raise instead; the same one if it is a mistake of ours."""
     if isinstance(error, asyncpg.PostgresError):
         return _explain(error, where, worker)
-    if isinstance(error, _LOST):
+    if isinstance(error, LOST):
         return StoreUnavailable(
             f"{where} does not answer ({_what(error)}). What was under way may or may not have been"
             " written. Nothing needs restarting: it is tried again when the server is back."

@@ -1,8 +1,9 @@
 -- Which submits are new work and which repeat some.
 
 -- Take the unique and idempotency keys of a batch; answers which positions repeat a task, which one,
--- and by which key. First every key's row is locked, in order: made, or touched if it is there. Then
--- the batch is walked in its own order, undisturbed. What turns out not to be needed is removed.
+-- and by which key. First every key's row is locked, in order: made, or touched if it is there. Then,
+-- undisturbed: if all is new and no key comes twice, the keys are taken at once; otherwise the batch
+-- is walked in its own order, and what turns out not to be needed is removed.
 CREATE FUNCTION holdfast.take_keys(
     ids uuid[], names text[], unique_keys text[], idempotency_keys text[], fingerprints text[],
     until bigint, at bigint,
@@ -11,32 +12,79 @@ CREATE FUNCTION holdfast.take_keys(
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
 AS $$
 DECLARE
-    has_doubles boolean := cardinality(ids) > (SELECT count(DISTINCT i) FROM unnest(ids) AS i);
+    made bigint;
+    all_made bigint;
+BEGIN
+    repeats := '{}';
+    WITH locked AS (
+        INSERT INTO holdfast.idempotency AS i (key, expires_at)
+        SELECT DISTINCT k, 0 FROM unnest(idempotency_keys) AS k WHERE k IS NOT NULL ORDER BY k
+        ON CONFLICT (key) DO UPDATE SET expires_at = i.expires_at
+        RETURNING i.id
+    )
+    SELECT count(*) FILTER (WHERE locked.id IS NULL) INTO all_made FROM locked;
+    WITH locked AS (
+        INSERT INTO holdfast.unique_key AS u (name, key)
+        SELECT DISTINCT n, k FROM unnest(names, unique_keys) AS given (n, k)
+        WHERE k IS NOT NULL ORDER BY n, k
+        ON CONFLICT (name, key) DO UPDATE SET id = u.id
+        RETURNING u.id
+    )
+    SELECT count(*) FILTER (WHERE locked.id IS NULL) INTO made FROM locked;
+    all_made := all_made + made;
+
+    IF all_made < cardinality(array_remove(unique_keys, NULL))
+        + coalesce(cardinality(array_remove(idempotency_keys, NULL)), 0)
+    OR all_made < cardinality(array_remove(idempotency_keys, NULL))
+    OR EXISTS (SELECT 1 FROM holdfast.task WHERE task.id = ANY (ids))
+    OR cardinality(ids) > (SELECT count(DISTINCT i) FROM unnest(ids) AS i)
+    THEN
+        SELECT * INTO repeats, firsts, outcomes FROM holdfast.take_keys_one_by_one(
+            ids, names, unique_keys, idempotency_keys, fingerprints, until, at
+        );
+        RETURN;
+    END IF;
+    UPDATE holdfast.idempotency AS s
+    SET id = given.id, fingerprint = given.fingerprint, expires_at = until
+    FROM unnest(ids, idempotency_keys, fingerprints) AS given (id, key, fingerprint)
+    WHERE s.key = given.key;
+    UPDATE holdfast.unique_key AS u SET id = given.id
+    FROM unnest(ids, names, unique_keys) AS given (id, name, key)
+    WHERE u.name = given.name AND u.key = given.key;
+END $$;
+
+CREATE FUNCTION holdfast.take_keys_one_by_one(
+    ids uuid[], names text[], unique_keys text[], idempotency_keys text[], fingerprints text[],
+    until bigint, at bigint,
+    OUT repeats integer[], OUT firsts uuid[], OUT outcomes text[]
+)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    given record;
     seen holdfast.idempotency;
     first uuid;
     outcome text;
+    fresh jsonb := '{}'; -- the ids of this batch so far
 BEGIN
     repeats := '{}';
-    INSERT INTO holdfast.idempotency (key, expires_at)
-    SELECT DISTINCT k, 0 FROM unnest(idempotency_keys) AS k WHERE k IS NOT NULL ORDER BY k
-    ON CONFLICT (key) DO UPDATE SET key = excluded.key;
-    INSERT INTO holdfast.unique_key (name, key)
-    SELECT DISTINCT n, k FROM unnest(names, unique_keys) AS given (n, k)
-    WHERE k IS NOT NULL ORDER BY n, k
-    ON CONFLICT (name, key) DO UPDATE SET key = excluded.key;
-
-    FOR i IN 1 .. cardinality(ids) LOOP
-        CONTINUE WHEN unique_keys[i] IS NULL AND idempotency_keys[i] IS NULL;
-        CONTINUE WHEN EXISTS (SELECT 1 FROM holdfast.task WHERE task.id = ids[i]);
-        CONTINUE WHEN has_doubles AND ids[i] = ANY (ids[1 : i - 1]) AND i <> ALL (repeats)
-            AND array_position(ids, ids[i]) <> ALL (repeats);
+    FOR given IN
+        SELECT g.* FROM unnest(ids, names, unique_keys, idempotency_keys, fingerprints)
+        WITH ORDINALITY AS g (id, name, unique_key, idempotency_key, fingerprint, n)
+        ORDER BY g.n
+    LOOP
+        CONTINUE WHEN fresh ? given.id::text;
+        CONTINUE WHEN EXISTS (SELECT 1 FROM holdfast.task WHERE task.id = given.id);
         first := NULL;
-        IF idempotency_keys[i] IS NOT NULL THEN
-            SELECT * INTO seen FROM holdfast.idempotency AS s WHERE s.key = idempotency_keys[i];
+        IF given.idempotency_key IS NOT NULL THEN
+            SELECT * INTO seen FROM holdfast.idempotency AS s WHERE s.key = given.idempotency_key;
             IF seen.id IS NOT NULL AND seen.expires_at > at THEN
-                IF seen.fingerprint IS DISTINCT FROM fingerprints[i] THEN
+                IF seen.fingerprint IS DISTINCT FROM given.fingerprint THEN
                     RAISE EXCEPTION 'idempotency key % came with another body', seen.key
                     USING ERRCODE = 'HF002', DETAIL = seen.key, HINT = seen.id::text;
                 END IF;
@@ -44,28 +92,29 @@ BEGIN
                 outcome := 'idempotency_key';
             END IF;
         END IF;
-        IF first IS NULL AND unique_keys[i] IS NOT NULL THEN
+        IF first IS NULL AND given.unique_key IS NOT NULL THEN
             SELECT u.id INTO first FROM holdfast.unique_key AS u
-            WHERE u.name = names[i] AND u.key = unique_keys[i];
+            WHERE u.name = given.name AND u.key = given.unique_key;
             outcome := 'unique_key';
         END IF;
         IF first IS NOT NULL THEN
-            repeats := repeats || i;
+            repeats := repeats || given.n::integer;
             firsts := firsts || first;
             outcomes := outcomes || outcome;
             CONTINUE;
         END IF;
+        fresh := fresh || jsonb_build_object(given.id, true);
         UPDATE holdfast.idempotency AS s
-        SET id = ids[i], fingerprint = fingerprints[i], expires_at = until
-        WHERE s.key = idempotency_keys[i];
-        UPDATE holdfast.unique_key AS u SET id = ids[i]
-        WHERE u.name = names[i] AND u.key = unique_keys[i];
+        SET id = given.id, fingerprint = given.fingerprint, expires_at = until
+        WHERE s.key = given.idempotency_key;
+        UPDATE holdfast.unique_key AS u SET id = given.id
+        WHERE u.name = given.name AND u.key = given.unique_key;
     END LOOP;
 
     DELETE FROM holdfast.idempotency AS s WHERE s.key = ANY (idempotency_keys) AND s.id IS NULL;
     DELETE FROM holdfast.unique_key AS u
-    USING unnest(names, unique_keys) AS given (n, k)
-    WHERE u.name = given.n AND u.key = given.k AND u.id IS NULL;
+    USING unnest(names, unique_keys) AS g (n, k)
+    WHERE u.name = g.n AND u.key = g.k AND u.id IS NULL;
 END $$;
 
 -- Lock the rows of the unique keys that these tasks have, in order.

@@ -33,6 +33,7 @@ CREATE FUNCTION holdfast.add_rows(
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET jit = off
+SET lock_timeout = '10s' -- somebody's open transaction has one of the keys
 AS $$
 #variable_conflict use_column
 DECLARE
@@ -113,19 +114,46 @@ BEGIN
         PERFORM holdfast.settle_locks(locks);
     END IF;
     IF written < cardinality(ids) OR locks IS NOT NULL THEN
-        RETURN QUERY
-        SELECT answer.*
-        FROM (
-            SELECT
-                given.n::integer, coalesce(repeat.id, given.id)::text AS task_id,
-                coalesce(repeat.outcome, 'created') AS outcome,
-                holdfast.state_of(coalesce(repeat.id, given.id)) AS state
-            FROM unnest(ids::uuid[]) WITH ORDINALITY AS given (id, n)
-            LEFT JOIN unnest(repeats, firsts, outcomes) AS repeat (n, id, outcome)
-            ON repeat.n = given.n
-        ) AS answer
-        WHERE answer.outcome <> 'created' OR answer.state <> 'queued';
+        RETURN QUERY SELECT a.* FROM holdfast.answers(
+            ids::uuid[], locks, repeats, firsts, outcomes,
+            written + cardinality(repeats) < cardinality(ids)
+        ) AS a;
     END IF;
+END $$;
+
+-- The answers that are not simply "created, queued". `some_known`: some ids were there before.
+CREATE FUNCTION holdfast.answers(
+    ids uuid[], locks text[], repeats integer[], firsts uuid[], outcomes text[], some_known boolean
+) RETURNS TABLE (n integer, task_id text, outcome text, state text)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT answer.*
+    FROM (
+        SELECT
+            given.n::integer, coalesce(repeat.id, given.id)::text AS task_id,
+            coalesce(repeat.outcome, 'created') AS outcome,
+            CASE
+                WHEN repeat.id IS NOT NULL THEN holdfast.state_of(repeat.id)
+                WHEN some_known THEN holdfast.state_of(given.id)
+                WHEN given.lock_key IS NULL
+                OR EXISTS (SELECT 1 FROM holdfast.waiting AS w WHERE w.id = given.id)
+                OR EXISTS (
+                    SELECT 1 FROM holdfast.lock AS l
+                    WHERE l.key = given.lock_key AND l.holder = given.id
+                ) THEN 'queued'
+                ELSE 'blocked'
+            END AS state
+        FROM unnest(ids, locks) WITH ORDINALITY AS given (id, lock_key, n)
+        LEFT JOIN unnest(repeats, firsts, outcomes) AS repeat (n, id, outcome)
+        ON repeat.n = given.n
+    ) AS answer
+    WHERE answer.outcome <> 'created' OR answer.state <> 'queued';
 END $$;
 
 CREATE FUNCTION holdfast.add(

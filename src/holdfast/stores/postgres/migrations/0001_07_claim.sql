@@ -128,15 +128,14 @@ DECLARE
     from_id uuid[] := array_fill('00000000-0000-0000-0000-000000000000'::uuid, ARRAY[cardinality(lanes)]);
     until_rank bigint;
     until_id uuid;
-    is_last boolean;
     more tid[];
     more_careful boolean;
 BEGIN
     rows := '{}';
     careful := false;
     LOOP
-        -- `is_cut`: there is more in this stream than was looked at. The order is certain up to the
-        -- least of the ends of such parts, and no more than what is missing is wanted.
+        -- Where a part ends there may be more in that stream: the order is certain up to the least
+        -- of these ends. No more than what is missing is wanted.
         WITH looked_at AS (
             SELECT s.n, r.rank, r.id, r.nth
             FROM unnest(lanes, lates, from_rank, from_id) WITH ORDINALITY AS s (lane, late, rank, id, n)
@@ -154,20 +153,24 @@ BEGIN
             WHERE NOT EXISTS (SELECT 1 FROM certain AS c WHERE (w.rank, w.id) > (c.rank, c.id))
             ORDER BY w.rank, w.id LIMIT max - cardinality(rows)
         )
-        SELECT last.rank, last.id, NOT EXISTS (SELECT 1 FROM certain)
-        INTO until_rank, until_id, is_last
+        SELECT last.rank, last.id INTO until_rank, until_id
         FROM wanted AS last ORDER BY last.rank DESC, last.id DESC LIMIT 1;
         EXIT WHEN until_rank IS NULL;
 
+        -- Rows that came in meanwhile may be among them: no more than wanted are taken.
         SELECT array_agg(first.ctid), bool_or(first.flags <> 0) INTO more, more_careful
-        FROM unnest(lanes, lates, from_rank, from_id) AS s (lane, late, rank, id)
-        CROSS JOIN LATERAL (
-            SELECT r.ctid, r.flags FROM holdfast.ready AS r
-            WHERE r.lane = s.lane AND r.late = s.late
-            AND (r.rank, r.id) > (s.rank, s.id) AND (r.rank, r.id) <= (until_rank, until_id)
-            AND (r.expires_at IS NULL OR r.expires_at > at)
-            ORDER BY r.rank, r.id LIMIT max
-            FOR UPDATE SKIP LOCKED
+        FROM (
+            SELECT mine.*
+            FROM unnest(lanes, lates, from_rank, from_id) AS s (lane, late, rank, id)
+            CROSS JOIN LATERAL (
+                SELECT r.ctid, r.flags, r.rank, r.id FROM holdfast.ready AS r
+                WHERE r.lane = s.lane AND r.late = s.late
+                AND (r.rank, r.id) > (s.rank, s.id) AND (r.rank, r.id) <= (until_rank, until_id)
+                AND (r.expires_at IS NULL OR r.expires_at > at)
+                ORDER BY r.rank, r.id LIMIT max
+                FOR UPDATE SKIP LOCKED
+            ) AS mine
+            ORDER BY mine.rank, mine.id LIMIT max - cardinality(rows)
         ) AS first;
         rows := rows || coalesce(more, '{}');
         careful := careful OR coalesce(more_careful, false);
@@ -184,7 +187,7 @@ CREATE FUNCTION holdfast.start_carefully(rows tid[], me integer, at bigint) RETU
     max_retries bigint, timeout double precision, retry text, lock_key text, fence bigint,
     trace text, owner text, charged integer, crash_count integer, cause text
 )
-LANGUAGE sql
+LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
 SET enable_bitmapscan = off
@@ -192,16 +195,19 @@ SET enable_hashjoin = off
 SET enable_mergejoin = off
 SET jit = off
 AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
     WITH taken AS (
         DELETE FROM holdfast.ready AS r WHERE r.ctid = ANY (rows)
         RETURNING r.id, r.rank, r.lane, r.attempt + 1 AS attempt, r.flags, r.expires_at
+    ), fenced AS MATERIALIZED (
+        SELECT
+            taken.*, CASE WHEN taken.flags & 1 <> 0 THEN nextval('holdfast.fence') END AS fence
+        FROM (SELECT * FROM taken ORDER BY taken.rank, taken.id) AS taken
     ), started AS (
         INSERT INTO holdfast.run (id, started_at, lane, attempt, worker, flags, fence)
-        SELECT
-            taken.id, at, taken.lane, taken.attempt, me, taken.flags,
-            CASE WHEN taken.flags & 1 <> 0 THEN nextval('holdfast.fence') END
-        FROM (SELECT * FROM taken ORDER BY taken.rank, taken.id) AS taken
-        RETURNING run.id, run.fence
+        SELECT f.id, at, f.lane, f.attempt, me, f.flags, f.fence FROM fenced AS f
     ), will_not_expire AS (
         DELETE FROM holdfast.expiring AS e USING taken
         WHERE taken.flags & 8 <> 0 AND e.expires_at = taken.expires_at AND e.id = taken.id
@@ -213,17 +219,16 @@ AS $$
     )
     SELECT
         task.id::text, taken.rank, taken.lane, taken.attempt, task.name, task.payload,
-        task.max_retries, task.timeout, task.retry, task.lock_key, started.fence, task.trace,
+        task.max_retries, task.timeout, task.retry, task.lock_key, taken.fence, task.trace,
         task.owner, coalesce(extra.charged, 0), coalesce(extra.crash_count, 0),
         coalesce(extra.cause, 'submitted')
-    FROM taken
+    FROM fenced AS taken
     JOIN holdfast.task ON task.id = taken.id
-    LEFT JOIN started ON started.id = taken.id AND started.fence IS NOT NULL
     LEFT JOIN LATERAL (
         SELECT e.* FROM holdfast.extra AS e
         WHERE e.id = taken.id AND taken.flags & 4 <> 0 LIMIT 1
-    ) AS extra ON true
-$$;
+    ) AS extra ON true;
+END $$;
 
 -- Let the floors of these streams rise, if it is time. In three steps, each in another transaction:
 --

@@ -122,9 +122,6 @@ CREATE FUNCTION holdfast.take_out(
     OUT expires_at bigint
 )
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_bitmapscan = off
 AS $$
 #variable_conflict use_variable
 BEGIN

@@ -1,7 +1,8 @@
 -- How attempts ended.
 
--- Plain successes: one guarded statement for all of them. What has a flag, came too late or is not
--- there is left to `settle`, which takes what was written here for a repeat and lets it pass.
+-- Successes of first attempts: one guarded statement for all of them, and the keys of those that have
+-- some. What has a row in `extra`, came too late or is not there is left to `settle`, which takes what
+-- was written here for a repeat and lets it pass.
 CREATE FUNCTION holdfast.complete(
     worker text, ids text[], attempts integer[], results bytea[], now bigint DEFAULT NULL
 ) RETURNS bigint
@@ -18,26 +19,61 @@ DECLARE
     at bigint := holdfast.now_us(complete.now);
     me integer;
     written bigint;
+    keyed uuid[];
 BEGIN
     SELECT number INTO me FROM holdfast.worker WHERE id = complete.worker;
     WITH ended AS (
         DELETE FROM holdfast.run AS r
         USING unnest(ids::uuid[], attempts, results) AS g (id, attempt, result)
-        WHERE r.id = g.id AND r.attempt = g.attempt AND r.worker = me AND r.flags = 0
-        RETURNING r.id, r.lane, r.attempt, r.started_at, g.result
+        WHERE r.id = g.id AND r.attempt = g.attempt AND r.worker = me AND r.flags & 4 = 0
+        RETURNING r.id, r.lane, r.attempt, r.started_at, r.flags, r.fence, g.result
     ), kept AS (
-        INSERT INTO holdfast.done (id, finished_at, started_at, state, attempt, worker, flags, ended, result)
-        SELECT ended.id, at, ended.started_at, 'completed', ended.attempt, me, 0, 'completed', ended.result
-        FROM ended
+        INSERT INTO holdfast.done (
+            id, finished_at, started_at, state, attempt, worker, flags, fence, ended, result
+        )
+        SELECT
+            e.id, at, e.started_at, 'completed', e.attempt, me, e.flags, e.fence, 'completed',
+            e.result
+        FROM ended AS e
     ), by_lane AS (
-        SELECT ended.lane, count(*) AS n FROM ended GROUP BY ended.lane
+        SELECT
+            e.lane, count(*) AS n, array_agg(e.id) FILTER (WHERE e.flags & 3 <> 0) AS keyed
+        FROM ended AS e GROUP BY e.lane
     ), counted AS (
         INSERT INTO holdfast.tally (kind, key, n)
         SELECT 'running', by_lane.lane, -by_lane.n FROM by_lane
         UNION ALL SELECT 'completed', at / 1000000, sum(by_lane.n) FROM by_lane HAVING count(*) > 0
     )
-    SELECT coalesce(sum(n), 0) INTO written FROM by_lane;
+    SELECT
+        coalesce(sum(b.n), 0), ARRAY(SELECT unnest(k.keyed) FROM by_lane AS k)
+    INTO written, keyed FROM by_lane AS b;
+    IF keyed <> '{}' THEN
+        PERFORM holdfast.release_keys(keyed);
+    END IF;
     RETURN written;
+END $$;
+
+-- Let go of the unique keys and locks of tasks that have just ended.
+CREATE FUNCTION holdfast.release_keys(ids uuid[]) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    locks text[];
+BEGIN
+    PERFORM holdfast.hold_unique_keys(ids);
+    DELETE FROM holdfast.unique_key AS u USING holdfast.task AS t
+    WHERE t.id = ANY (ids) AND t.unique_key IS NOT NULL
+    AND u.name = t.name AND u.key = t.unique_key AND u.id = t.id;
+    locks := ARRAY(
+        SELECT t.lock_key FROM holdfast.task AS t
+        WHERE t.id = ANY (ids) AND t.lock_key IS NOT NULL
+    );
+    IF locks <> '{}' THEN
+        PERFORM holdfast.hold_locks(locks);
+        UPDATE holdfast.lock AS l SET holder = NULL
+        WHERE l.key = ANY (locks) AND l.holder = ANY (ids);
+        PERFORM holdfast.settle_locks(locks);
+    END IF;
 END $$;
 
 -- Any settlements, one by one in their order. Answers those that came too late: their position, and
@@ -135,15 +171,13 @@ AS $$
     )
 $$;
 
--- One settlement; false if the lease does not hold. Its run, unique and lock rows are locked.
+-- One settlement; false if the lease does not hold. Its run, unique and lock rows are locked, and the
+-- plans pinned by the caller, which is cheaper than for each.
 CREATE FUNCTION holdfast.settle_one(
     wanted uuid, attempt integer, worker text, state text, ended text, charged integer,
     crash_count integer, result bytea, error text, delay bigint, cause text, reason text, at bigint
 ) RETURNS boolean
 LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_bitmapscan = off
 AS $$
 #variable_conflict use_variable
 DECLARE

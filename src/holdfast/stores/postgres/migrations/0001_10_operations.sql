@@ -239,17 +239,21 @@ DECLARE
     old uuid[];
     gone bigint;
 BEGIN
+    -- Locked where they are found, so that of two pruners each has its own.
     old := ARRAY(
-        (
+        SELECT ended.id
+        FROM (
             SELECT d.id FROM holdfast.done AS d
-            WHERE d.finished_at < oldest AND d.state <> 'dead_letter' LIMIT max
-        )
+            WHERE d.finished_at < oldest AND d.state <> 'dead_letter'
+            LIMIT max FOR UPDATE SKIP LOCKED
+        ) AS ended
         UNION ALL
-        (
+        SELECT dead.id
+        FROM (
             SELECT d.id FROM holdfast.done AS d
             WHERE d.finished_at < at - prune.dead_letter_retention AND d.state = 'dead_letter'
-            LIMIT max
-        )
+            LIMIT max FOR UPDATE SKIP LOCKED
+        ) AS dead
         LIMIT max
     );
     gone := holdfast.forget(old, ARRAY['completed', 'failed', 'cancelled', 'dead_letter']);
