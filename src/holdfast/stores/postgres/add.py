@@ -74,7 +74,7 @@ class Adding:
         self, tasks: Sequence[NewTask], *, window: float, now: int | None
     ) -> Sequence[Added]:
         return await self._connections.do(
-            lambda db: add(db, self._sql, self._lanes, tasks, window=window, now=now)
+            lambda db: add(db, self._sql, self._lanes, tasks, window=window, now=now), repeats=True
         )
 
 

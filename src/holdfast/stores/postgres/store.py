@@ -33,7 +33,7 @@ from holdfast.stores.postgres.add import Adding
 from holdfast.stores.postgres.address import parse
 from holdfast.stores.postgres.blocking import transaction as blocking_transaction
 from holdfast.stores.postgres.claims import Ask, claim
-from holdfast.stores.postgres.connections import Connection, Connections
+from holdfast.stores.postgres.connections import HOT_TIMEOUT, Connection, Connections
 from holdfast.stores.postgres.lanes import Lanes
 from holdfast.stores.postgres.queries import queries
 from holdfast.stores.postgres.transactions import transaction
@@ -70,18 +70,18 @@ class PostgresStore:
         return await self._adding.add(tasks, window=idempotency_window, now=self._now)
 
     async def get(self, task_id: TaskId) -> Task | None:
-        return await self._open.do(lambda db: reads.get(db, self._sql, self._lanes, task_id))
+        return await self._read(lambda db: reads.get(db, self._sql, self._lanes, task_id))
 
     async def list(self, where: TaskFilter, *, limit: int, after: str | None = None) -> Page:
-        return await self._open.do(
+        return await self._read(
             lambda db: reads.page(db, self._sql, self._lanes, where, limit=limit, after=after)
         )
 
     async def count(self, where: TaskFilter, *, limit: int) -> int:
-        return await self._open.do(lambda db: reads.count(db, self._sql, where, limit=limit))
+        return await self._read(lambda db: reads.count(db, self._sql, where, limit=limit))
 
     async def history(self, task_id: TaskId) -> History | None:
-        return await self._open.do(lambda db: reads.history(db, self._sql, task_id))
+        return await self._read(lambda db: reads.history(db, self._sql, task_id))
 
     async def claim(
         self,
@@ -93,18 +93,22 @@ class PostgresStore:
     ) -> Claimed:
         ask = Ask(worker_id, None if queues is None else list(queues), list(capabilities), limit)
         return await self._open.do(
-            lambda db: claim(db, self._sql, self._lanes, ask, self._now), worker=worker_id
+            lambda db: claim(db, self._sql, self._lanes, ask, self._now),
+            worker=worker_id,
+            within=HOT_TIMEOUT,
         )
 
     async def save(self, settled: Sequence[Settlement]) -> Sequence[Refusal]:
         if not settled:
             return ()
-        return await self._open.do(lambda db: settlements.save(db, self._sql, settled, self._now))
+        return await self._hot(lambda db: settlements.save(db, self._sql, settled, self._now))
 
     async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
         if not reports:
             return ()
-        return await self._open.do(lambda db: settlements.report(db, self._sql, reports, self._now))
+        return await self._open.do(
+            lambda db: settlements.report(db, self._sql, reports, self._now), within=HOT_TIMEOUT
+        )
 
     async def cancel(self, where: TaskFilter, *, limit: int) -> Sequence[Task]:
         return await self._open.do(
@@ -114,7 +118,7 @@ class PostgresStore:
         )
 
     async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
-        return await self._open.do(
+        return await self._hot(
             lambda db: reads.cancel_requests(db, self._sql, safe_text(worker_id))
         )
 
@@ -146,12 +150,12 @@ class PostgresStore:
         )  # fmt: skip
 
     async def standing(self, task_id: TaskId) -> Standing | None:
-        return await self._open.do(
+        return await self._read(
             lambda db: reads.standing(db, self._sql, self._lanes, task_id, self._now)
         )
 
     async def stats(self) -> Stats:
-        return await self._open.do(lambda db: numbers.stats(db, self._sql, self._lanes, self._now))
+        return await self._read(lambda db: numbers.stats(db, self._sql, self._lanes, self._now))
 
     # Workers
 
@@ -162,7 +166,7 @@ class PostgresStore:
             sorted(worker.capabilities), worker.capacity, worker.load, worker.status.value,
             worker.beats, self._now,
         )  # fmt: skip
-        await self._open.do(lambda db: db.execute(self._sql["register"], *values))
+        await self._hot(lambda db: db.execute(self._sql["register"], *values))
 
     async def beat(
         self, worker_id: WorkerId, *, load: int | None = None, status: WorkerStatus | None = None
@@ -171,13 +175,13 @@ class PostgresStore:
         return await self._ask("beat", *values)
 
     async def workers(self) -> Sequence[WorkerInfo]:
-        return await self._open.do(lambda db: reads.workers(db, self._sql))
+        return await self._read(lambda db: reads.workers(db, self._sql))
 
     async def bury(self, worker_id: WorkerId, *, beats: int | None) -> bool:
         return await self._ask("bury", worker_id, beats)
 
     async def retire(self, worker_id: WorkerId) -> None:
-        await self._open.do(lambda db: db.execute(self._sql["retire"], worker_id))
+        await self._hot(lambda db: db.execute(self._sql["retire"], worker_id))
 
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         return await self._open.do(
@@ -277,7 +281,15 @@ class PostgresStore:
         return self._connections
 
     async def _ask(self, question: str, *values: object) -> bool:
-        return bool(await self._open.do(lambda db: db.fetchval(self._sql[question], *values)))
+        return bool(await self._hot(lambda db: db.fetchval(self._sql[question], *values)))
+
+    async def _read(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """What changes nothing, and may take its time."""
+        return await self._open.do(work, repeats=True)
+
+    async def _hot(self, work: Callable[[Connection], Awaitable[T]]) -> T:
+        """What a worker waits for, and what may be said twice."""
+        return await self._open.do(work, repeats=True, within=HOT_TIMEOUT)
 
     async def _on_its_own(self, work: Callable[[Connection], Awaitable[T]]) -> T:
         """On a connection for this once, so that the store need not be open."""
