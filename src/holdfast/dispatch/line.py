@@ -108,7 +108,12 @@ class Line:
             known = self._statements[statement] = await connection.prepare(
                 statement, timeout=PATIENCE
             )
-        return await known.fetchval(*values, timeout=PATIENCE)
+        try:
+            return await known.fetchval(*values, timeout=PATIENCE)
+        except Exception:
+            # A migration may have replaced the function: prepare it anew next time.
+            self._statements.pop(statement, None)
+            raise
 
     def drop(self) -> None:
         """Let go of the connection at once."""

@@ -113,7 +113,8 @@ class Switchboard:
             if asked is None:
                 return None
             return await asyncio.wait_for(asyncio.wrap_future(asked), within)
-        except (TimeoutError, OSError, ConfigError):
+        except Exception as error:  # noqa: BLE001 - then this process polls
+            logger.debug("dispatch.register_failed: %s", error)
             return None
         finally:
             self.end_nap()

@@ -303,9 +303,8 @@ class TransactionStore(Protocol):
 
         `blocking`: its `connection` is for sync code, in a thread of the caller's choice; a store
         that has no such connection raises `Unsupported`. Entering raises `LeaseLost` for an attempt
-        that is no longer the worker's. Nothing but the store's own connections is held back while
-        it is open: a worker that stops answering inside must not keep others from rescuing it for
-        long.
+        that is no longer the worker's. A worker that falls silent inside must not keep others from
+        rescuing its task for long, unless all writers wait for each other anyway (`one_writer`).
         """
         ...
 
