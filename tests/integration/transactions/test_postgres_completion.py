@@ -234,6 +234,26 @@ class TestAsyncHandlers:
 
         assert seen == ['"$user", public'] * 2
 
+    async def test_a_timeout_inside_a_statement_rolls_back_and_frees_the_slot(
+        self, app: Holdfast, fresh_database: str
+    ) -> None:
+        @app.task(max_retries=0)
+        async def book(ctx: Context, seconds: float) -> None:
+            async with ctx.transaction() as conn:
+                await conn.execute(BOOK, str(seconds))
+                await conn.execute("SELECT pg_sleep($1)", seconds)
+
+        slow = await book.options(timeout=0.3).submit_async(30.0)
+        quick = await book.submit_async(0.0)
+        began = time.monotonic()
+        async with asyncio.timeout(60):
+            await app.run_worker(burst=True, concurrency=1)
+
+        assert time.monotonic() - began < 10
+        assert (await slow.task_async()).reason == "timeout"
+        assert await quick.status_async() is State.COMPLETED
+        assert await bookings(fresh_database) == ["0.0"]
+
     async def test_more_handlers_than_connections_all_get_their_turn(
         self, app: Holdfast, fresh_database: str
     ) -> None:
