@@ -1,17 +1,16 @@
-"""Do the tables that tasks pass through stay small? Counts their size as tasks go through."""
+"""Do the tables that tasks pass through stay small? Their size, while a real worker runs tasks."""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-import asyncpg
+from bench.peers.match import Arena, match
+from bench.peers.roster import HOLDFAST
+from bench.servers import Postgres, ask
 
-from bench.place import Place
-from holdfast.wiring import open_store
-
-BATCH = 1000
+STEP = 50_000
+"""Tasks that are submitted before the worker has to catch up."""
+CATCH_UP = 100.0
 SIZES = """
 SELECT sum(pg_total_relation_size(c.oid))::bigint
 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
@@ -28,26 +27,15 @@ class Bloat:
     bytes: int
 
 
-async def _measure(url: str, stops: tuple[int, ...]) -> list[Bloat]:
+def measure(server: Postgres, stops: tuple[int, ...]) -> list[Bloat]:
+    """Send tasks through an empty store; the size at each stop, when all have finished."""
     found, through = [], 0
-    async with open_store(url) as store:
-        place = Place(store)
-        await place.enter()
-        connection = await asyncpg.connect(url)
+    with match(HOLDFAST, Arena(server)) as one, one.workers(HOLDFAST.one):
         for stop in stops:
-            for _ in _batches(stop - through):
-                await place.add(BATCH)
-                await place.work(BATCH)
-            through = stop
-            found.append(Bloat(tasks=through, bytes=await connection.fetchval(SIZES)))
-        await connection.close()
+            while through < stop:
+                one.call("bulk", min(STEP, stop - through))
+                through += min(STEP, stop - through)
+                one.call("finished", through, CATCH_UP)
+            size = int(ask(one.variables["BENCH_POSTGRES"], SIZES))
+            found.append(Bloat(tasks=through, bytes=size))
     return found
-
-
-def _batches(tasks: int) -> Iterator[int]:
-    return iter(range(tasks // BATCH))
-
-
-def measure(url: str, stops: tuple[int, ...]) -> list[Bloat]:
-    """Send tasks through an empty store; the size at each stop."""
-    return asyncio.run(_measure(url, stops))

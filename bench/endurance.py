@@ -34,7 +34,7 @@ BLOAT_STOPS = (500_000, 1_000_000, 2_000_000, 5_000_000)
 HEAD = """
 ## PostgreSQL: growth, an old snapshot, bloat
 
-Asked of the store itself, batch by batch, without a worker.
+The first two are asked of the store itself, batch by batch; the last with a worker.
 
 """
 PINNED = """
@@ -52,7 +52,7 @@ def measure(server: Postgres, dose: Dose) -> str:
     """Ask, and answer as a part of the page."""
     costs = _growth(server, dose.sizes) if dose.sizes else []
     held = _pinned(server, dose.pinned_seconds) if dose.pinned_seconds else None
-    sizes = _bloat(server, dose.bloat_stops) if dose.bloat_stops else []
+    sizes = bloat.measure(server, dose.bloat_stops) if dose.bloat_stops else []
     wishes = verdicts([*_growth_targets(costs), *_pinned_targets(held), *_bloat_targets(sizes)])
     parts = [
         growth.text(costs) if costs else "",
@@ -73,10 +73,6 @@ def _growth(server: Postgres, sizes: Sequence[Size]) -> list[Cost]:
 
 def _pinned(server: Postgres, seconds: float) -> Pinned:
     return pinned.measure(server.fresh("bench_free"), server.fresh("bench_pinned"), seconds)
-
-
-def _bloat(server: Postgres, stops: tuple[int, ...]) -> list[Bloat]:
-    return bloat.measure(server.fresh("bench_bloat"), stops)
 
 
 def _growth_targets(costs: Sequence[Cost]) -> Iterator[Target]:
