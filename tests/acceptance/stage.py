@@ -136,15 +136,17 @@ class Stage:
 
     def command(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run `holdfast …` to its end."""
-        return subprocess.run(
+        done = subprocess.run(
             [BIN / "holdfast", *arguments],
             cwd=self.folder,
             env=self.environment,
             capture_output=True,
             text=True,
-            check=check,
+            check=False,
             timeout=60,
         )
+        assert done.returncode == 0 or not check, done.stderr + done.stdout
+        return done
 
     def python(
         self, code: str, *arguments: str, environment: Mapping[str, str] | None = None
