@@ -68,7 +68,7 @@ class Match:
             "BENCH_RESULTS": "1" if results else "0",
             "BENCH_EVERY": str(peer.tick_every),
             "PATH": f"{commands}{os.pathsep}{os.environ['PATH']}",
-            "PYTHONPATH": str(ROOT),
+            "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}",
             # RQ's command knows its server only by this name.
             "RQ_REDIS_URL": arena.redis.url if arena.redis else "",
         }
