@@ -129,6 +129,7 @@ class Pool:
         self._all: set[Connection] = set()
         self._room = asyncio.Semaphore(_MOST)
         self._keeper: AsyncGenerator[None, None] | None = None
+        self._is_closed = False
 
     async def follow_the_loop(self) -> None:
         """See to it that the connections are closed when the loop ends."""
@@ -138,6 +139,8 @@ class Pool:
     @asynccontextmanager
     async def connection(self) -> AsyncIterator[Connection]:
         async with self._room:
+            if self._is_closed:
+                raise StoreError(f"the store {self._address.shown} was closed meanwhile")
             connection = self._rested() or await self._fresh()
             try:
                 yield connection
@@ -159,6 +162,7 @@ class Pool:
     async def close(self) -> None:
         for _ in range(_MOST):
             await self._room.acquire()
+        self._is_closed = True
         try:
             if self._keeper is not None:
                 await self._keeper.aclose()
@@ -167,6 +171,7 @@ class Pool:
                 self._room.release()
 
     def terminate(self) -> None:
+        self._is_closed = True
         for connection in self._all:
             connection.terminate()
         self._all.clear()
@@ -177,7 +182,7 @@ class Pool:
             yield
         finally:
             for connection in list(self._idle):
-                with suppress(OSError, TimeoutError, asyncpg.InterfaceError, asyncpg.PostgresError):
+                with suppress(asyncpg.PostgresError, *LOST):
                     await connection.close(timeout=1.0)
                 self._all.discard(connection)
             self.terminate()

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
-import ssl
 from typing import Final
 
 import asyncpg
 
-from holdfast.errors import IdempotencyConflict, StoreError, StoreUnavailable, WorkerGone
+from holdfast.errors import (
+    HoldfastError,
+    IdempotencyConflict,
+    StoreError,
+    StoreUnavailable,
+    WorkerGone,
+)
 
 WORKER_GONE: Final = "HF001"
 IDEMPOTENCY_CONFLICT: Final = "HF002"
@@ -22,7 +26,7 @@ _AWAY: Final = frozenset({
 })  # fmt: skip
 _TRIES: Final = 6
 LOST: Final = (
-    OSError, asyncio.TimeoutError, TimeoutError, ssl.SSLError, asyncpg.InterfaceError,
+    OSError, EOFError, TimeoutError, asyncpg.InterfaceError,
     asyncpg.InternalClientError,  # used between the server's farewell and the end of the connection
 )  # fmt: skip
 
@@ -34,7 +38,9 @@ def may_go_now(error: BaseException) -> bool:
 
 def is_lost(error: BaseException) -> bool:
     """Whether the connection it happened on is of no more use."""
-    return not isinstance(error, asyncpg.PostgresError) or error.sqlstate in _AWAY
+    if isinstance(error, asyncpg.PostgresError):
+        return error.sqlstate in _AWAY
+    return not isinstance(error, HoldfastError)
 
 
 class Patience:
@@ -67,6 +73,8 @@ def explain(error: BaseException, where: str, worker: str = "") -> BaseException
     """The error to raise instead; the same one if it is a mistake of ours."""
     if isinstance(error, asyncpg.PostgresError):
         return _explain(error, where, worker)
+    if isinstance(error, asyncpg.ClientConfigurationError):
+        return StoreError(f"{where}: {_what(error)}. Check the URL.")
     if isinstance(error, LOST):
         return StoreUnavailable(
             f"{where} does not answer ({_what(error)}). What was under way may or may not have been"
