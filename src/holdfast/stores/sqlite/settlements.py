@@ -81,9 +81,9 @@ def save(unit: Unit, batch: Batch) -> Sequence[Refusal]:
     if not special:
         return []
     if len({s.task_id for s in special}) == len(special):
-        return _save_carefully(unit, special, now)
+        return save_carefully(unit, special, now)
     # One task twice: the order decides.
-    return [refusal for one in special for refusal in _save_carefully(unit, [one], now)]
+    return [refusal for one in special for refusal in save_carefully(unit, [one], now)]
 
 
 def _complete(unit: Unit, batch: Batch, now: int) -> bool:
@@ -119,7 +119,7 @@ class _Changes:
     locks: set[str] = field(default_factory=set)
 
 
-def _save_carefully(unit: Unit, settlements: Sequence[Settlement], now: int) -> Sequence[Refusal]:
+def save_carefully(unit: Unit, settlements: Sequence[Settlement], now: int) -> Sequence[Refusal]:
     """Save settlements of different tasks one by one, as far as decisions go."""
     found = _find(unit.db, [s.task_id for s in settlements])
     changes = _Changes()

@@ -118,7 +118,7 @@ class SQLiteTransaction:
             unit = Unit(db, Lanes(), self._clock)
             if report is not None:
                 settlements.report(unit, [report])
-            for refusal in settlements._save_carefully(unit, [settlement], unit.now):
+            for refusal in settlements.save_carefully(unit, [settlement], unit.now):
                 raise LeaseLost(refusal.task_id, refusal.attempt, holder=refusal.holder)
             unit.tally.write(db)
             db.execute(SCHEMA["commit"])
