@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import threading
 from collections.abc import AsyncIterator
@@ -196,6 +197,38 @@ async def test_racing_connections_never_give_one_lock_twice_nor_deadlock(
 
     assert overlaps == []
     assert unavailable == []
+    assert list(await store.check()) == []
+
+
+async def test_a_long_transaction_that_submits_with_the_same_keys_holds_up_no_settlement(
+    store: PostgresStore, fresh_database: str
+) -> None:
+    worker = await enlist(store)
+    first = new_task(lock="doc:1", unique_key="u")
+    await store.add([first], idempotency_window=WINDOW)
+    (running,) = await claim(store, worker)
+    locked, repeated = new_task(lock="doc:1"), new_task(unique_key="u")
+    caller = await asyncpg.connect(fresh_database)
+    async with caller.transaction():
+        answers = await caller.fetch(
+            "SELECT task_id, outcome FROM holdfast.add($1::json)",
+            json.dumps(
+                [
+                    {"id": locked.id, "name": "demo", "payload": "{}", "lock": "doc:1"},
+                    {"id": repeated.id, "name": "demo", "payload": "{}", "unique_key": "u"},
+                ]
+            ),
+        )
+
+        async with asyncio.timeout(5):
+            assert not await store.save([success(running)])
+    await caller.close()
+
+    assert [tuple(answer) for answer in answers] == [
+        (locked.id, "created"),
+        (first.id, "unique_key"),
+    ]
+    assert [found.task_id for found in await claim(store, worker)] == [locked.id]
     assert list(await store.check()) == []
 
 

@@ -1,9 +1,9 @@
 -- Which submits are new work and which repeat some.
 
 -- Take the unique and idempotency keys of a batch; answers which positions repeat a task, which one,
--- and by which key. First every key's row is locked, in order: made, or touched if it is there. Then,
--- undisturbed: if all is new and no key comes twice, the keys are taken at once; otherwise the batch
--- is walked in its own order, and what turns out not to be needed is removed.
+-- and by which key. First the keys' rows are made, in order, or found (`held_by`). If all are new, and
+-- no key and no id comes twice, that is it. Otherwise the batch is walked in its own order, and what
+-- turns out not to be needed is removed.
 CREATE FUNCTION holdfast.take_keys(
     ids uuid[], names text[], unique_keys text[], idempotency_keys text[], fingerprints text[],
     until bigint, at bigint,
@@ -17,8 +17,10 @@ SET enable_hashjoin = off
 SET enable_mergejoin = off
 AS $$
 DECLARE
+    wanted bigint := coalesce(cardinality(array_remove(idempotency_keys, NULL)), 0)
+        + coalesce(cardinality(array_remove(unique_keys, NULL)), 0);
     made bigint;
-    all_made bigint;
+    held_by jsonb;
 BEGIN
     repeats := '{}';
     WITH locked AS (
@@ -27,25 +29,16 @@ BEGIN
         ON CONFLICT (key) DO UPDATE SET expires_at = i.expires_at
         RETURNING i.id
     )
-    SELECT count(*) FILTER (WHERE locked.id IS NULL) INTO all_made FROM locked;
-    WITH locked AS (
-        INSERT INTO holdfast.unique_key AS u (name, key)
-        SELECT DISTINCT n, k FROM unnest(names, unique_keys) AS given (n, k)
-        WHERE k IS NOT NULL ORDER BY n, k
-        ON CONFLICT (name, key) DO UPDATE SET id = u.id
-        RETURNING u.id
-    )
     SELECT count(*) FILTER (WHERE locked.id IS NULL) INTO made FROM locked;
-    all_made := all_made + made;
+    held_by := holdfast.hold_new_unique_keys(names, unique_keys);
+    made := made + (SELECT count(*) FROM jsonb_each(held_by) AS h WHERE h.value = 'null');
 
-    IF all_made < cardinality(array_remove(unique_keys, NULL))
-        + coalesce(cardinality(array_remove(idempotency_keys, NULL)), 0)
-    OR all_made < cardinality(array_remove(idempotency_keys, NULL))
+    IF made < wanted
     OR EXISTS (SELECT 1 FROM holdfast.task WHERE task.id = ANY (ids))
     OR cardinality(ids) > (SELECT count(DISTINCT i) FROM unnest(ids) AS i)
     THEN
         SELECT * INTO repeats, firsts, outcomes FROM holdfast.take_keys_one_by_one(
-            ids, names, unique_keys, idempotency_keys, fingerprints, until, at
+            ids, names, unique_keys, idempotency_keys, fingerprints, held_by, until, at
         );
         RETURN;
     END IF;
@@ -58,9 +51,49 @@ BEGIN
     WHERE u.name = given.name AND u.key = given.key;
 END $$;
 
+-- Make the rows of unique keys that nobody has; answers for each (a JSON array of name and key, as
+-- text) who has it, null if it is new. Rows that are there are looked at and not locked: this may be
+-- in somebody's long transaction, and the task that has the key must be able to end meanwhile.
+CREATE FUNCTION holdfast.hold_new_unique_keys(names text[], unique_keys text[]) RETURNS jsonb
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    held_by jsonb := '{}';
+    found jsonb;
+BEGIN
+    LOOP
+        WITH missing AS (
+            SELECT DISTINCT g.name, g.key
+            FROM unnest(names, unique_keys) AS g (name, key)
+            WHERE g.key IS NOT NULL AND NOT held_by ? jsonb_build_array(g.name, g.key)::text
+        ), made AS (
+            INSERT INTO holdfast.unique_key (name, key)
+            SELECT m.name, m.key FROM missing AS m ORDER BY m.name, m.key
+            ON CONFLICT (name, key) DO NOTHING
+            RETURNING name, key
+        )
+        SELECT jsonb_object_agg(jsonb_build_array(made.name, made.key)::text, NULL::text)
+        INTO found FROM made;
+        held_by := held_by || coalesce(found, '{}');
+
+        SELECT jsonb_object_agg(jsonb_build_array(u.name, u.key)::text, u.id)
+        INTO found
+        FROM unnest(names, unique_keys) AS g (name, key)
+        JOIN holdfast.unique_key AS u ON u.name = g.name AND u.key = g.key
+        WHERE u.id IS NOT NULL AND NOT held_by ? jsonb_build_array(g.name, g.key)::text;
+        held_by := held_by || coalesce(found, '{}');
+        -- A key that was neither made nor found was let go in between: once more.
+        EXIT WHEN (
+            SELECT count(DISTINCT (g.name, g.key)) FROM unnest(names, unique_keys) AS g (name, key)
+            WHERE g.key IS NOT NULL
+        ) = (SELECT count(*) FROM jsonb_object_keys(held_by));
+    END LOOP;
+    RETURN held_by;
+END $$;
+
 CREATE FUNCTION holdfast.take_keys_one_by_one(
     ids uuid[], names text[], unique_keys text[], idempotency_keys text[], fingerprints text[],
-    until bigint, at bigint,
+    held_by jsonb, until bigint, at bigint,
     OUT repeats integer[], OUT firsts uuid[], OUT outcomes text[]
 )
 LANGUAGE plpgsql
@@ -74,7 +107,8 @@ DECLARE
 BEGIN
     repeats := '{}';
     FOR given IN
-        SELECT g.* FROM unnest(ids, names, unique_keys, idempotency_keys, fingerprints)
+        SELECT g.*, jsonb_build_array(g.name, g.unique_key)::text AS name_and_key
+        FROM unnest(ids, names, unique_keys, idempotency_keys, fingerprints)
         WITH ORDINALITY AS g (id, name, unique_key, idempotency_key, fingerprint, n)
         ORDER BY g.n
     LOOP
@@ -93,8 +127,7 @@ BEGIN
             END IF;
         END IF;
         IF first IS NULL AND given.unique_key IS NOT NULL THEN
-            SELECT u.id INTO first FROM holdfast.unique_key AS u
-            WHERE u.name = given.name AND u.key = given.unique_key;
+            first := (held_by ->> given.name_and_key)::uuid;
             outcome := 'unique_key';
         END IF;
         IF first IS NOT NULL THEN
@@ -107,8 +140,11 @@ BEGIN
         UPDATE holdfast.idempotency AS s
         SET id = given.id, fingerprint = given.fingerprint, expires_at = until
         WHERE s.key = given.idempotency_key;
-        UPDATE holdfast.unique_key AS u SET id = given.id
-        WHERE u.name = given.name AND u.key = given.unique_key;
+        IF given.unique_key IS NOT NULL THEN
+            held_by := held_by || jsonb_build_object(given.name_and_key, given.id);
+            UPDATE holdfast.unique_key AS u SET id = given.id
+            WHERE u.name = given.name AND u.key = given.unique_key;
+        END IF;
     END LOOP;
 
     DELETE FROM holdfast.idempotency AS s WHERE s.key = ANY (idempotency_keys) AND s.id IS NULL;

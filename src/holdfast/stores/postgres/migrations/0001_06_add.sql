@@ -22,13 +22,16 @@
 --         What both come to. For the store itself: its arguments may change with any release.
 
 -- All arrays have one element per task; NULL for a whole array means NULL for every task. Durations
--- are microseconds. Answers only for tasks that are not simply new and queued.
+-- are microseconds. Answers only for tasks that are not simply new and queued. `locks_later`: tasks
+-- with locks wait, though they are due, and stand in line for their lock at the next claim. For
+-- transactions of others, which may take long: the row of a lock must not be locked meanwhile.
 CREATE FUNCTION holdfast.add_rows(
     ids text[], names text[], payloads bytea[], lanes integer[], head_starts bigint[],
     max_retries bigint[], timeouts double precision[], delays bigint[], run_ats bigint[],
     expires_in bigint[], expires_at bigint[], retries text[], unique_keys text[],
     idempotency_keys text[], fingerprints text[], locks text[], owners text[], traces text[],
-    parents text[], tags text[], idempotency_window bigint, now bigint DEFAULT NULL
+    parents text[], tags text[], idempotency_window bigint, now bigint DEFAULT NULL,
+    locks_later boolean DEFAULT false
 ) RETURNS TABLE (n integer, task_id text, outcome text, state text)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
@@ -52,7 +55,7 @@ BEGIN
             at + idempotency_window, at
         );
     END IF;
-    IF locks IS NOT NULL THEN
+    IF locks IS NOT NULL AND NOT locks_later THEN
         PERFORM holdfast.hold_locks(locks);
     END IF;
     WITH given AS (
@@ -93,24 +96,28 @@ BEGIN
         WHERE run_at <= at AND lock_key IS NULL
     ), put_off AS (
         INSERT INTO holdfast.waiting (id, rank, due_at, lane, attempt, flags, retrying, expires_at)
-        SELECT id, rank, run_at, lane, 0, flags, false, expires_at FROM added WHERE run_at > at
+        SELECT id, rank, run_at, lane, 0, flags, false, expires_at FROM added
+        WHERE run_at > at OR locks_later AND lock_key IS NOT NULL
     ), held_up AS (
         INSERT INTO holdfast.blocked (lock_key, rank, id, lane, attempt, flags, expires_at)
         SELECT lock_key, rank, id, lane, 0, flags, expires_at FROM added
-        WHERE run_at <= at AND lock_key IS NOT NULL
+        WHERE run_at <= at AND lock_key IS NOT NULL AND NOT locks_later
     ), will_expire AS (
         INSERT INTO holdfast.expiring (expires_at, id)
         SELECT expires_at, id FROM added WHERE expires_at IS NOT NULL
     ), counted AS (
         INSERT INTO holdfast.tally (kind, key, n)
         SELECT
-            CASE WHEN run_at > at THEN 'waiting' WHEN lock_key IS NULL THEN 'ready'
-            ELSE 'blocked' END,
+            CASE
+                WHEN run_at > at OR locks_later AND lock_key IS NOT NULL THEN 'waiting'
+                WHEN lock_key IS NULL THEN 'ready'
+                ELSE 'blocked'
+            END,
             lane, count(*)
         FROM added GROUP BY 1, 2
     )
     SELECT count(*) INTO written FROM added;
-    IF locks IS NOT NULL THEN
+    IF locks IS NOT NULL AND NOT locks_later THEN
         PERFORM holdfast.settle_locks(locks);
     END IF;
     IF written < cardinality(ids) OR locks IS NOT NULL THEN
@@ -211,7 +218,7 @@ AS $$
             c.run_ats, c.expires_in, c.expires_at, c.retries,
             holdfast.or_null(c.unique_keys), holdfast.or_null(c.idempotency_keys), c.fingerprints,
             holdfast.or_null(c.locks), c.owners, c.traces, c.parents, c.tags,
-            holdfast.as_us(add.idempotency_window), add.now
+            holdfast.as_us(add.idempotency_window), add.now, true
         ) AS answer
         WHERE c.ids IS NOT NULL
     ) AS answer ON answer.n = given.n
