@@ -90,12 +90,19 @@ async def test_with_a_million_tasks_no_verb_walks_the_backlog(
             bound = bind(found, sql["pictures_of"], order, sql["pictures_end"], limit=10)
             lists[where.states] = await pages(db, bound.text, *bound.arguments)
 
+    await db.execute("ANALYZE holdfast.task, holdfast.done, holdfast.ready")
+    views = {
+        which: await pages(db, f"SELECT * FROM holdfast.tasks WHERE {which} LIMIT 10")
+        for which in ("state = 'dead_letter'", "state = 'running'", f"id = '{ids[-1]}'")
+    }
+
     # The ready table alone has more than 6,000 pages.
     assert claim < 1000
     assert save < 1000
     assert numbers < 3000
     assert ahead < 2000
     assert max(lists.values()) < 2000, lists
+    assert max(views.values()) < 1000, views
 
 
 async def drained(store: PostgresStore, worker: WorkerId, at_a_time: int) -> int:

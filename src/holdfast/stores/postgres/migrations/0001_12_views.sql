@@ -77,14 +77,60 @@ BEGIN
 END $$;
 
 -- For people: SELECT * FROM holdfast.tasks WHERE state = 'dead_letter'
+--
+-- One part for each place, so that a query that asks for states looks only where such tasks are, and
+-- one that asks for an id finds it by its key. `t` is the task, `e` what only some tasks have.
 CREATE VIEW holdfast.tasks AS
 SELECT
-    p.id, p.name, lane.queue, lane.priority, p.state, p.attempt, p.charged, p.max_retries,
-    p.crash_count, holdfast.as_time(p.created_at) AS created_at,
-    holdfast.as_time(p.run_at) AS run_at, holdfast.as_time(p.started_at) AS started_at,
-    holdfast.as_time(p.finished_at) AS finished_at, holdfast.as_time(p.expires_at) AS expires_at,
-    p.worker_id, p.reason, p.error::json ->> 0 AS error_type, p.error::json ->> 1 AS error_message,
-    holdfast.as_text(p.payload) AS payload, holdfast.as_text(p.result) AS result,
-    p.unique_key, p.idempotency_key, p.lock_key AS lock, p.fence, lane.requires, p.tags, p.owner,
-    p.trace, p.parent_id, p.cancel_requested, p.rank
-FROM holdfast.picture AS p JOIN holdfast.lane ON lane.id = p.lane;
+    p.id, (p.t).name, lane.queue, lane.priority, p.state, p.attempt,
+    coalesce((p.e).charged, 0) AS charged, (p.t).max_retries,
+    coalesce((p.e).crash_count, 0) AS crash_count,
+    holdfast.as_time((p.t).created_at) AS created_at,
+    holdfast.as_time(coalesce((p.e).run_at, (p.t).run_at)) AS run_at,
+    holdfast.as_time(coalesce(p.started_at, (p.e).started_at)) AS started_at,
+    holdfast.as_time(p.finished_at) AS finished_at,
+    CASE WHEN NOT coalesce((p.e).has_no_expiry, false)
+    THEN holdfast.as_time((p.t).expires_at) END AS expires_at,
+    (
+        SELECT worker.id FROM holdfast.worker
+        WHERE worker.number = coalesce(p.worker, (p.e).worker)
+    ) AS worker_id,
+    p.reason, p.error::json ->> 0 AS error_type, p.error::json ->> 1 AS error_message,
+    holdfast.as_text((p.t).payload) AS payload, holdfast.as_text(p.result) AS result,
+    (p.t).unique_key, (p.t).idempotency_key, (p.t).lock_key AS lock,
+    coalesce(p.fence, (p.e).fence) AS fence, lane.requires, (p.t).tags, (p.t).owner, (p.t).trace,
+    (p.t).parent_id, coalesce((p.e).cancel_requested, false) AS cancel_requested,
+    coalesce((p.e).rank, (p.t).rank) AS rank
+FROM (
+    SELECT
+        t.id, t, e, d.state, d.attempt, d.started_at, d.finished_at, d.worker, d.fence, d.result,
+        d.error, d.reason
+    FROM holdfast.done AS d JOIN holdfast.task AS t ON t.id = d.id
+    LEFT JOIN holdfast.extra AS e ON e.id = t.id
+    UNION ALL
+    SELECT
+        t.id, t, e, 'running', r.attempt, r.started_at, NULL, r.worker, r.fence, e.result, e.error,
+        e.reason
+    FROM holdfast.run AS r JOIN holdfast.task AS t ON t.id = r.id
+    LEFT JOIN holdfast.extra AS e ON e.id = t.id
+    UNION ALL
+    SELECT
+        t.id, t, e, CASE WHEN w.retrying THEN 'retrying'::holdfast.state ELSE 'queued' END,
+        w.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason
+    FROM holdfast.waiting AS w JOIN holdfast.task AS t ON t.id = w.id
+    LEFT JOIN holdfast.extra AS e ON e.id = t.id
+    UNION ALL
+    SELECT t.id, t, e, 'blocked', b.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason
+    FROM holdfast.task AS t LEFT JOIN holdfast.extra AS e ON e.id = t.id
+    JOIN holdfast.blocked AS b
+    ON b.lock_key = t.lock_key AND b.rank = coalesce(e.rank, t.rank) AND b.id = t.id
+    UNION ALL
+    SELECT t.id, t, e, 'queued', r.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason
+    FROM holdfast.task AS t LEFT JOIN holdfast.extra AS e ON e.id = t.id
+    JOIN holdfast.ready AS r
+    ON r.lane = t.lane AND r.late IN (false, true) AND r.rank = coalesce(e.rank, t.rank)
+    AND r.id = t.id
+) AS p (
+    id, t, e, state, attempt, started_at, finished_at, worker, fence, result, error, reason
+)
+JOIN holdfast.lane ON lane.id = (p.t).lane;
