@@ -245,3 +245,27 @@ async def test_a_transaction_that_keeps_dead_rows_is_told(
         assert "dead rows cannot be removed" in told[0]
         assert list(await store.check()) == []
     await pin.close()
+
+
+async def test_a_worker_is_buried_after_the_claim_it_has_under_way_and_that_is_rescued(
+    store: PostgresStore, db: Database
+) -> None:
+    me = await enlist(store)
+    new = new_task()
+    await store.add([new], idempotency_window=WINDOW)
+    claiming = db.transaction()
+    await claiming.start()
+    await db.fetch(queries("holdfast")["claim"], me, None, [], 10, None)
+
+    burying = asyncio.create_task(store.bury(me, beats=None))
+    await eventually(
+        lambda: db.fetchval(
+            "SELECT count(*) FROM pg_stat_activity "
+            "WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+    )
+    assert list(await store.orphans(limit=10)) == []
+    await claiming.commit()
+
+    assert await burying
+    assert [orphan.task_id for orphan in await store.orphans(limit=10)] == [new.id]

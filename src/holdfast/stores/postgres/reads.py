@@ -142,10 +142,8 @@ async def workers(db: Connection, sql: Queries) -> list[WorkerInfo]:
     return [worker_of(row) for row in await db.fetch(sql["workers"])]
 
 
-async def orphans(
-    db: Connection, sql: Queries, lanes: Lanes, *, limit: int, now: int | None
-) -> list[Claim]:
-    ids = await db.fetchval(sql["orphans"], limit, now)
+async def orphans(db: Connection, sql: Queries, lanes: Lanes, *, limit: int) -> list[Claim]:
+    ids = await db.fetchval(sql["orphans"], limit)
     if not ids:
         return []
     rows = [r for r in await db.fetch(sql["pictures"], ids) if r["place"] == "running"]

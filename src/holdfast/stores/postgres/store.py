@@ -185,7 +185,7 @@ class PostgresStore:
 
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         return await self._open.do(
-            lambda db: reads.orphans(db, self._sql, self._lanes, limit=limit, now=self._now)
+            lambda db: reads.orphans(db, self._sql, self._lanes, limit=limit)
         )
 
     # Queues

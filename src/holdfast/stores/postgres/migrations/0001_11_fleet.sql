@@ -48,9 +48,9 @@ AS $$
 $$;
 
 -- The running tasks of workers that are gone. Usually there is no such worker that might have any,
--- and nothing is looked at. A worker is done with when nothing of it was found a minute after its
--- last beat: a claim that it had under way when it was buried has long been committed.
-CREATE FUNCTION holdfast.orphans(max integer, now bigint DEFAULT NULL) RETURNS text[]
+-- and nothing is looked at. A worker is done with once nothing of it is found: a claim locks the row
+-- of its worker, so whoever made it `dead` or `stopped` has waited for the last one.
+CREATE FUNCTION holdfast.orphans(max integer) RETURNS text[]
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -69,7 +69,7 @@ BEGIN
     );
     IF found = '{}' AND max > 0 THEN
         UPDATE holdfast.worker AS w SET settled_up = true
-        WHERE w.number = ANY (gone) AND w.beat_at < holdfast.now_us(orphans.now) - 60000000
+        WHERE w.number = ANY (gone)
         AND NOT EXISTS (SELECT 1 FROM holdfast.run AS r WHERE r.worker = ANY (gone));
     END IF;
     RETURN found;

@@ -2,4 +2,4 @@
 SELECT * FROM holdfast.claim($1::text, $2::text[], $3::text[], $4::integer, $5::bigint);
 
 -- name: orphans
-SELECT holdfast.orphans($1::integer, $2::bigint);
+SELECT holdfast.orphans($1::integer);
