@@ -87,8 +87,8 @@ class Stage:
             "PYTHONFAULTHANDLER": "1",
         }
         self.environment |= _variables(settings)
-        if url is not None:
-            self.command("migrate")
+        if url is not None and not url.startswith("sqlite"):
+            self.command("migrate")  # here and not in the first of the workers that race for it
         self.shop: Any = self._load()
         self.app: Holdfast = self.shop.app
 
