@@ -161,7 +161,7 @@ CELERY = Peer(
     bulk=True,
     keeps="results",
     settings="prefetch multiplier 128, no gossip, no mingle; one: solo; best: 2 solo workers "
-    "(quicker here than prefork -c 2, threads and gevent); usual: prefork -c 2",
+    "(quicker here than prefork -c 2 and threads); usual: prefork -c 2",
     leaves="nothing: acknowledged early, results ignored",
 )
 
