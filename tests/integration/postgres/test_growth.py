@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 
 import asyncpg
@@ -172,3 +173,39 @@ async def test_what_comes_in_below_the_floor_is_still_first_in_line(
 
     assert [claim.task_id for claim in claims[:2]] == [early.id, first.task_id]
     assert list(await store.check()) == []
+
+
+async def test_settling_goes_from_ids_to_rows_whatever_the_statistics_say(
+    store: PostgresStore, db: Database
+) -> None:
+    me = worker_info()
+    await store.register(me)
+    for settled in (True, False):
+        await store.add(new_tasks(300), idempotency_window=WINDOW)
+        claimed = await store.claim(me.id, queues=None, capabilities=frozenset(), limit=300)
+        if settled:
+            await store.save([success(claim) for claim in claimed.claims])
+            # Pages, and no row: a planner that believes it begins with the table.
+            await db.execute("VACUUM (ANALYZE, TRUNCATE off) holdfast.run")
+    given = {"ids": "$1::text[]", "attempts": "$2::integer[]", "results": "$3::bytea[]", "me": "1"}
+    source = await db.fetchval(
+        "SELECT prosrc FROM pg_proc WHERE oid = 'holdfast.complete'::regproc"
+    )
+    chosen = source[source.index("WITH ended") : source.index("), gone AS")]
+    for name, parameter in given.items():
+        chosen = re.sub(rf"(?<!\.)\b{name}\b(?! ANY)", parameter, chosen)
+
+    async with db.transaction():
+        await db.execute(queries("holdfast")["pin"])
+        await db.execute("SET LOCAL plan_cache_mode = force_generic_plan")
+        rows = await db.fetch(
+            f"EXPLAIN (ANALYZE, FORMAT TEXT) {chosen}) SELECT count(*) FROM ended",
+            [claim.task_id for claim in claimed.claims],
+            [1] * 300,
+            [b"null"] * 300,
+        )
+    plan = "\n".join(row[0] for row in rows)
+
+    assert "Index Scan using run_pkey" in plan
+    assert "(actual" in plan
+    assert "Removed by Join Filter" not in plan, plan

@@ -105,7 +105,9 @@ BEGIN
             task.id::text, taken.rank, taken.lane, taken.attempt, task.name, task.payload,
             task.max_retries, task.timeout, task.retry, task.lock_key, NULL::bigint, task.trace,
             task.owner, 0, 0, 'submitted'
-        FROM taken JOIN holdfast.task ON task.id = taken.id;
+        FROM taken CROSS JOIN LATERAL (
+            SELECT t.* FROM holdfast.task AS t WHERE t.id = taken.id OFFSET 0
+        ) AS task;
     END IF;
     IF cardinality(rows) >= 10 OR random() < 0.02 THEN -- a few rows leave little to walk over
         PERFORM holdfast.raise_floors(lanes, lates, heads);
