@@ -15,6 +15,7 @@ from holdfast.core.query import TaskFilter
 from holdfast.errors import SchemaMismatch, StoreError
 from holdfast.stores.postgres.connections import Connection as Database
 from holdfast.stores.postgres.store import PostgresStore
+from holdfast.testing.eventually import eventually
 from holdfast.testing.factories import WINDOW, failure, new_task, new_tasks, success, worker_info
 from holdfast.testing.suites.base import claim
 
@@ -188,4 +189,29 @@ async def test_the_printed_schema_is_the_one_that_migrate_makes(
     assert after.returncode == 0, after.stdout
     async with PostgresStore(fresh_database) as store:
         await store.add(new_tasks(2), idempotency_window=WINDOW)
+        assert list(await store.check()) == []
+
+
+async def test_whoever_looks_for_orphans_sweeps_up_behind_the_tasks(
+    fresh_database: str, db: Database
+) -> None:
+    async with PostgresStore(fresh_database) as store:
+        me = worker_info()
+        await store.register(me)
+        for _ in range(13):
+            await store.add(new_tasks(4_000), idempotency_window=WINDOW)
+            claims = await claim(store, me.id, limit=4_000)
+            assert not await store.save([success(each) for each in claims])
+
+        async def both_were_vacuumed() -> bool:
+            await store.orphans(limit=10)  # the counters come a second late
+            return bool(
+                await db.fetchval(
+                    "SELECT bool_and(vacuum_count > 0 AND n_dead_tup < 10000) "
+                    "FROM pg_stat_user_tables WHERE schemaname = 'holdfast' "
+                    "AND relname IN ('ready', 'run')"
+                )
+            )
+
+        await eventually(both_were_vacuumed, within=30)
         assert list(await store.check()) == []

@@ -27,6 +27,7 @@ from holdfast.stores.postgres import (
     reads,
     schema,
     settlements,
+    upkeep,
     within,
 )
 from holdfast.stores.postgres.add import Adding
@@ -184,9 +185,12 @@ class PostgresStore:
         await self._hot(lambda db: db.execute(self._sql["retire"], worker_id))
 
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
-        return await self._open.do(
+        found = await self._open.do(
             lambda db: reads.orphans(db, self._sql, self._lanes, limit=limit)
         )
+        if not found:  # somebody patrols, and has nobody to rescue
+            await self._open.do(lambda db: upkeep.sweep_up(db, self._sql))
+        return found
 
     # Queues
 

@@ -49,6 +49,9 @@ CREATE TABLE holdfast.task (
 
 CREATE TABLE holdfast.task_other PARTITION OF holdfast.task DEFAULT;
 
+-- The tables that tasks pass through fill up and empty all the time, so they are not made smaller by
+-- vacuum (`vacuum_truncate`): that locks everybody out while it looks for the last row.
+
 -- May start now. `late` rows came in below the floor of their lane: see `floor`.
 CREATE TABLE holdfast.ready (
     id uuid NOT NULL,
@@ -60,7 +63,7 @@ CREATE TABLE holdfast.ready (
     expires_at bigint,
     PRIMARY KEY (lane, late, rank, id)
 ) WITH (
-    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
+    vacuum_truncate = off, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
     autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0,
     autovacuum_analyze_threshold = 200000
 );
@@ -88,7 +91,7 @@ CREATE TABLE holdfast.run (
     flags smallint NOT NULL,
     fence bigint
 ) WITH (
-    autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
+    vacuum_truncate = off, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
     autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0,
     autovacuum_analyze_threshold = 200000
 );
@@ -103,7 +106,7 @@ CREATE TABLE holdfast.waiting (
     flags smallint NOT NULL,
     retrying boolean NOT NULL,
     expires_at bigint
-) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000);
+) WITH (vacuum_truncate = off, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000);
 
 CREATE INDEX waiting_due ON holdfast.waiting (lane, due_at);
 
@@ -117,7 +120,7 @@ CREATE TABLE holdfast.blocked (
     flags smallint NOT NULL,
     expires_at bigint,
     PRIMARY KEY (lock_key, rank, id)
-) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000);
+) WITH (vacuum_truncate = off, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000);
 
 -- Has ended. Never updated; partitioned like `task`.
 CREATE TABLE holdfast.done (
@@ -270,7 +273,7 @@ CREATE TABLE holdfast.tally (
     kind text NOT NULL,
     key bigint NOT NULL,
     n bigint NOT NULL
-) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
+) WITH (vacuum_truncate = off, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 2000);
 
 -- Processes that sleep until somebody calls: NOTIFY is for them only, and only while there are any.
 -- One row per process and queue; queue '' is every queue. A process that died leaves its rows

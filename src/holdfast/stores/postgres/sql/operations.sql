@@ -17,3 +17,27 @@ SELECT holdfast.drop_partition($1::bigint, $2::bigint, $3::bigint);
 
 -- name: add_partitions
 SELECT holdfast.add_partitions();
+
+-- name: littered
+-- By the server's own counters, which may be a second old.
+SELECT c.relname::text
+FROM pg_class AS c JOIN pg_namespace AS s ON s.oid = c.relnamespace
+WHERE s.nspname = 'holdfast' AND c.relname IN ('ready', 'run', 'waiting', 'blocked', 'tally')
+AND pg_stat_get_dead_tuples(c.oid)
+    > greatest($1::bigint, pg_stat_get_live_tuples(c.oid) / 10)
+ORDER BY c.relname;
+
+-- name: vacuum_ready
+VACUUM (SKIP_LOCKED, TRUNCATE off) holdfast.ready;
+
+-- name: vacuum_run
+VACUUM (SKIP_LOCKED, TRUNCATE off) holdfast.run;
+
+-- name: vacuum_waiting
+VACUUM (SKIP_LOCKED, TRUNCATE off) holdfast.waiting;
+
+-- name: vacuum_blocked
+VACUUM (SKIP_LOCKED, TRUNCATE off) holdfast.blocked;
+
+-- name: vacuum_tally
+VACUUM (SKIP_LOCKED, TRUNCATE off) holdfast.tally;
