@@ -17,10 +17,10 @@ import orjson
 
 from holdfast.core.task import Added, NewTask, State, SubmitOutcome, TaskId
 from holdfast.errors import HoldfastError
+from holdfast.stores.columns import in_us, span_us
 from holdfast.stores.postgres.connections import Connection, Connections
 from holdfast.stores.postgres.lanes import Lanes
 from holdfast.stores.postgres.queries import Queries
-from holdfast.stores.postgres.values import in_us, span_us
 
 _ALONE: Final = 200
 """A call with so many tasks gains nothing by waiting for others."""

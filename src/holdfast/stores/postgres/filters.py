@@ -11,9 +11,10 @@ from holdfast.core.ids import is_task_id
 from holdfast.core.lifecycle import TERMINAL, UNFINISHED
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State
+from holdfast.stores.columns import in_us
 from holdfast.stores.postgres.connections import Connection
 from holdfast.stores.postgres.queries import Queries
-from holdfast.stores.postgres.values import can_be_text, in_us
+from holdfast.stores.postgres.values import can_be_text
 
 Value = str | int | list[str]
 

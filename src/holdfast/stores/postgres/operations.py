@@ -13,12 +13,12 @@ from typing import Final
 from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State, Task, TaskId
+from holdfast.stores.columns import span_us
 from holdfast.stores.postgres.connections import Connection
 from holdfast.stores.postgres.filters import bind, narrowed, query
 from holdfast.stores.postgres.lanes import Lanes
 from holdfast.stores.postgres.queries import Queries
 from holdfast.stores.postgres.reads import tasks
-from holdfast.stores.postgres.values import span_us
 
 Change = Callable[[list[TaskId], int], Awaitable[Sequence[TaskId]]]
 """Changes those of the ids that it still can, given how many were changed before; says which."""

@@ -12,13 +12,13 @@ from holdfast.core.ids import is_task_id
 from holdfast.core.query import Page, TaskFilter
 from holdfast.core.stats import Standing
 from holdfast.core.task import State, Task, TaskId
+from holdfast.stores.columns import as_time
 from holdfast.stores.postgres.connections import Connection
 from holdfast.stores.postgres.filters import bind, query
 from holdfast.stores.postgres.lanes import Lanes
 from holdfast.stores.postgres.queries import Queries
 from holdfast.stores.postgres.values import (
     Row,
-    as_time,
     attempt_of,
     claim_of,
     event_of,

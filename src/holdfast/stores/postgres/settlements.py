@@ -10,9 +10,10 @@ import orjson
 from holdfast.core.attempt import Refusal, Report, Settlement
 from holdfast.core.ids import is_task_id
 from holdfast.core.task import AttemptEnd, State, WorkerId
+from holdfast.stores.columns import error_text, progress_text, span_us
 from holdfast.stores.postgres.connections import Connection
 from holdfast.stores.postgres.queries import Queries
-from holdfast.stores.postgres.values import error_text, progress_text, safe_text, span_us
+from holdfast.stores.postgres.values import safe_text
 
 _COMPLETED: Final = State.COMPLETED
 _ENDED_WELL: Final = AttemptEnd.COMPLETED

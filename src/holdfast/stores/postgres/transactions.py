@@ -21,10 +21,11 @@ import orjson
 from holdfast.core.attempt import Claim, Report, Settlement
 from holdfast.errors import HoldfastError, LeaseLost
 from holdfast.shielding import to_the_end
+from holdfast.stores.columns import progress_text
 from holdfast.stores.postgres.connections import Connection, Connections
 from holdfast.stores.postgres.faults import explain
 from holdfast.stores.postgres.queries import Queries
-from holdfast.stores.postgres.values import progress_text, safe_text
+from holdfast.stores.postgres.values import safe_text
 
 PATIENCE: Final = 15.0
 """Seconds for what is ours in a transaction. The handler's own statements take what they need."""

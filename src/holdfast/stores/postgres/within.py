@@ -14,8 +14,8 @@ import orjson
 from holdfast.borrowed import borrow, borrow_async
 from holdfast.core.task import Added, Json, NewTask, State, SubmitOutcome, TaskId
 from holdfast.errors import IdempotencyConflict, InvalidOption
+from holdfast.stores.columns import in_us
 from holdfast.stores.postgres.queries import Queries
-from holdfast.stores.postgres.values import in_us
 
 _CONFLICT: Final = "conflict"
 _NO_FUNCTION: Final = frozenset({"3F000", "42883"})

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 from holdfast.core.task import Added, NewTask, State, SubmitOutcome, TaskId
 from holdfast.errors import IdempotencyConflict
+from holdfast.stores.columns import in_us, span_us
 from holdfast.stores.sqlite.locks import rearrange
 from holdfast.stores.sqlite.queries import TASKS, Row, as_json, run_many
 from holdfast.stores.sqlite.tally import BLOCKED, READY, WAITING
-from holdfast.stores.sqlite.values import in_us, span_us
 from holdfast.stores.sqlite.writer import Unit
 
 NewRow = tuple[

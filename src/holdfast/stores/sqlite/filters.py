@@ -10,8 +10,9 @@ from typing import Final, NamedTuple
 from holdfast.core.lifecycle import UNFINISHED
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State
+from holdfast.stores.columns import in_us
 from holdfast.stores.sqlite.queries import FILTERS, Value, as_json
-from holdfast.stores.sqlite.values import in_us, safe_text
+from holdfast.stores.sqlite.values import safe_text
 
 _FEW: Final = 20_000
 _PLACES: Final = {

@@ -16,6 +16,7 @@ from typing import Final
 from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Reason, State, Task, TaskId
+from holdfast.stores.columns import span_us
 from holdfast.stores.sqlite.eligible import Idle, end
 from holdfast.stores.sqlite.filters import narrowed, query
 from holdfast.stores.sqlite.locks import rearrange
@@ -32,7 +33,7 @@ from holdfast.stores.sqlite.queries import (
     run_many,
 )
 from holdfast.stores.sqlite.tally import BLOCKED, READY, RUNNING, WAITING
-from holdfast.stores.sqlite.values import span_us, task_of
+from holdfast.stores.sqlite.values import task_of
 from holdfast.stores.sqlite.writer import Unit
 
 _MINUTES_KEPT: Final = 120

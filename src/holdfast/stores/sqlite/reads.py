@@ -11,6 +11,7 @@ from holdfast.core.fleet import WorkerInfo
 from holdfast.core.query import Page, TaskFilter
 from holdfast.core.stats import Standing
 from holdfast.core.task import AttemptEnd, Cause, State, Task, TaskId, WorkerId
+from holdfast.stores.columns import as_time, error_of
 from holdfast.stores.sqlite.filters import query
 from holdfast.stores.sqlite.lanes import Lanes
 from holdfast.stores.sqlite.queries import (
@@ -23,7 +24,7 @@ from holdfast.stores.sqlite.queries import (
     WORKERS,
 )
 from holdfast.stores.sqlite.tally import DONE, READY, RUNNING
-from holdfast.stores.sqlite.values import as_time, claim_of, error_of, safe_text, task_of, worker_of
+from holdfast.stores.sqlite.values import claim_of, safe_text, task_of, worker_of
 
 _AHEAD_CAP: Final = 1000
 

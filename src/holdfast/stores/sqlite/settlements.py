@@ -16,11 +16,12 @@ from typing import Final, NamedTuple
 from holdfast.core.attempt import Refusal, Report, Settlement
 from holdfast.core.lifecycle import TERMINAL, cancelled_instead
 from holdfast.core.task import AttemptEnd, State, TaskId, WorkerId
+from holdfast.stores.columns import error_text, progress_text, span_us
 from holdfast.stores.sqlite.locks import rearrange
 from holdfast.stores.sqlite.queries import HISTORY, SETTLEMENTS, Row, as_json, run_many
 from holdfast.stores.sqlite.rownumbers import RowNumbers
 from holdfast.stores.sqlite.tally import BLOCKED, DONE, READY, RUNNING, WAITING
-from holdfast.stores.sqlite.values import error_text, progress_text, safe_text, span_us
+from holdfast.stores.sqlite.values import safe_text
 from holdfast.stores.sqlite.writer import Unit
 
 _COMPLETED: Final = State.COMPLETED
