@@ -27,8 +27,8 @@ from holdfast.definitions.readers import read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
 from holdfast.filters import FilterKeywords, TaskRef, read_id, where
-from holdfast.ports.dispatcher import Dispatcher
-from holdfast.ports.store import Store
+from holdfast.ports.dispatcher import Dispatcher, RidingDispatcher
+from holdfast.ports.store import CallingStore, Store
 from holdfast.settings import Settings
 
 MOST_PER_PAGE = 1000
@@ -49,6 +49,11 @@ class Client:
         self.dispatcher = dispatcher
         self.registry = registry
         self.settings = settings
+        self._riding = (
+            (store, dispatcher)
+            if isinstance(store, CallingStore) and isinstance(dispatcher, RidingDispatcher)
+            else None
+        )
         self._ids = IdMaker()
         self._head_starts = {p: settings.aging.head_start(p) for p in Priority}
         self._common: dict[object, tuple[Any, ...]] = {}
@@ -63,9 +68,7 @@ class Client:
             return []
         self._refuse_to_wait_for_itself()
         tasks = self._new_tasks(calls)
-        added = await self.store.add(tasks, idempotency_window=self.settings.idempotency_window)
-        self.dispatcher.wake({task.queue for task in tasks})
-        return added
+        return await self._add(tasks, {task.queue for task in tasks})
 
     def submit_within(self, calls: Sequence[Call[Any]], connection: object) -> Sequence[Added]:
         """Store tasks inside the transaction that is open on the caller's connection.
@@ -242,6 +245,19 @@ class Client:
     async def doctor(self) -> Sequence[str]:
         """What is wrong with the store, in sentences; nothing if it is well."""
         return await self.store.check()
+
+    async def _add(self, tasks: Sequence[NewTask], queues: Collection[str]) -> Sequence[Added]:
+        """Store tasks and wake who sleeps for them: in one step, where store and dispatcher can."""
+        window = self.settings.idempotency_window
+        if self._riding is not None:
+            store, dispatcher = self._riding
+            if dispatcher.may_ride(queues):
+                added = await store.add_and_call(tasks, idempotency_window=window, queues=queues)
+                dispatcher.wake_here(queues)
+                return added
+        added = await self.store.add(tasks, idempotency_window=window)
+        self.dispatcher.wake(queues)
+        return added
 
     def _new_tasks(self, calls: Sequence[Call[Any]]) -> Sequence[NewTask]:
         ids = self._ids.make(len(calls))

@@ -100,6 +100,15 @@ class Switchboard:
             self.start()
             self._later(self._call_soon())
 
+    def take_turn(self) -> bool:
+        """Whether nobody has called for a while; then whoever asks is the one to call now."""
+        now = time.monotonic()
+        with self._guard:
+            if self._is_calling or now < self._next_call:
+                return False
+            self._next_call = now + TOGETHER
+            return True
+
     def is_away(self, registration: int) -> bool:
         """Whether somebody who saw that registration must register anew before sleeping."""
         is_current = self._is_registered and registration == self._registration

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 
 class Listener(Protocol):
@@ -40,4 +40,21 @@ class Dispatcher(Protocol):
 
     async def close(self) -> None:
         """Let go of sockets and files. Idempotent."""
+        ...
+
+
+@runtime_checkable
+class RidingDispatcher(Protocol):
+    """A dispatcher whose calls a `CallingStore` can take along: no message of their own, and they
+    arrive with the work.
+    """
+
+    def may_ride(self, queues: Collection[str]) -> bool:
+        """Whether a call for these queues should ride along now. Not if one left a moment ago: many
+        commits that call would wait for each other. Then `wake`, which gathers them.
+        """
+        ...
+
+    def wake_here(self, queues: Collection[str]) -> None:
+        """Tell the sleepers of this process, after a ride that told all others."""
         ...

@@ -3,16 +3,19 @@
 Calls that come while another is under way are gathered and written together: one commit for all of
 them, and the disk flushes once. Tasks with keys go on their own: a key may be in an open
 transaction of somebody, and who has nothing to do with that must not wait for it.
+
+A call may ask that sleepers of some queues be woken: the commit that brings the work does it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import asyncpg
 import orjson
 
 from holdfast.core.task import Added, NewTask, State, SubmitOutcome, TaskId
@@ -27,6 +30,9 @@ _ALONE: Final = 200
 _TOGETHER: Final = 2000
 _KEYED: Final = 4
 """Calls with keys at a time; however long they wait, connections are left for others."""
+_OWN: Final = 3
+"""The first fields of a task are its own: id, name and payload."""
+_NOTHING: Final = (None,) * 7
 _CREATED: Final = SubmitOutcome.CREATED
 _QUEUED: Final = State.QUEUED
 
@@ -34,6 +40,7 @@ _QUEUED: Final = State.QUEUED
 @dataclass(slots=True, eq=False)
 class _Call:
     tasks: Sequence[NewTask]
+    calls: Collection[str]
     answer: asyncio.Future[Sequence[Added]]
 
 
@@ -49,7 +56,12 @@ class Adding:
         )
 
     async def add(
-        self, tasks: Sequence[NewTask], *, window: float, now: int | None
+        self,
+        tasks: Sequence[NewTask],
+        *,
+        window: float,
+        now: int | None,
+        calls: Collection[str] = (),
     ) -> Sequence[Added]:
         if not tasks:
             return []
@@ -59,10 +71,10 @@ class Adding:
             desk = self._desks[loop] = _Desk(self)
         if any(map(_has_keys, tasks)):
             async with desk.keyed:
-                return await self.write(tasks, window=window, now=now)
+                return await self.write(tasks, window=window, now=now, calls=calls)
         if len(tasks) >= _ALONE:
-            return await self.write(tasks, window=window, now=now)
-        return await desk.add(tasks, now)
+            return await self.write(tasks, window=window, now=now, calls=calls)
+        return await desk.add(tasks, now, calls)
 
     async def finish(self) -> None:
         """Wait for what was accepted on this loop."""
@@ -71,28 +83,53 @@ class Adding:
             await desk.finish()
 
     async def write(
-        self, tasks: Sequence[NewTask], *, window: float, now: int | None
+        self,
+        tasks: Sequence[NewTask],
+        *,
+        window: float,
+        now: int | None,
+        calls: Collection[str] = (),
     ) -> Sequence[Added]:
+        if _are_alike(tasks):
+            try:
+                return await self._connections.do(
+                    lambda db: add_alike(db, self._sql, self._lanes, tasks, now=now, calls=calls),
+                    repeats=True,
+                )
+            except asyncpg.UniqueViolationError:
+                pass  # some are there already: what became of them is for `add` to find out
         return await self._connections.do(
-            lambda db: add(db, self._sql, self._lanes, tasks, window=window, now=now), repeats=True
+            lambda db: add(db, self._sql, self._lanes, tasks, window=window, now=now, calls=calls),
+            repeats=True,
         )
 
 
 class _Desk:
-    """Gathers the calls of one loop while one batch is on its way."""
+    """Gathers the calls of one loop while one batch is on its way. Who comes when nothing is writes
+    at once, by itself; a clerk sees to those who came meanwhile.
+    """
 
     def __init__(self, adding: Adding) -> None:
         self.keyed = asyncio.Semaphore(_KEYED)
         self._adding = adding
         self._waiting: list[_Call] = []
+        self._is_taken = False
         self._clerk: asyncio.Task[None] | None = None
 
-    async def add(self, tasks: Sequence[NewTask], now: int | None) -> Sequence[Added]:
-        call = _Call(tasks, asyncio.get_running_loop().create_future())
-        self._waiting.append(call)
-        if self._clerk is None:
-            self._clerk = asyncio.create_task(self._work(now))
-        return await call.answer
+    async def add(
+        self, tasks: Sequence[NewTask], now: int | None, calls: Collection[str]
+    ) -> Sequence[Added]:
+        if self._is_taken or self._clerk is not None:
+            call = _Call(tasks, calls, asyncio.get_running_loop().create_future())
+            self._waiting.append(call)
+            return await call.answer
+        self._is_taken = True
+        try:
+            return await self._adding.write(tasks, window=0.0, now=now, calls=calls)
+        finally:
+            self._is_taken = False
+            if self._waiting:
+                self._clerk = asyncio.create_task(self._work(now))
 
     async def finish(self) -> None:
         if self._clerk is not None:
@@ -120,9 +157,10 @@ class _Desk:
 
     async def _write(self, calls: list[_Call], now: int | None) -> None:
         tasks = [new for call in calls for new in call.tasks]
+        called = {queue for call in calls for queue in call.calls}
         try:
             # No task here has an idempotency key, so the window is of no account.
-            answers = await self._adding.write(tasks, window=0.0, now=now)
+            answers = await self._adding.write(tasks, window=0.0, now=now, calls=called)
         except asyncio.CancelledError:
             for call in calls:
                 call.answer.cancel()
@@ -161,14 +199,54 @@ async def add(
     *,
     window: float,
     now: int | None,
+    calls: Collection[str] = (),
 ) -> list[Added]:
     """Store tasks on this connection: in its transaction if it has one open, else in their own."""
     await lanes.intern(db, tasks)
-    exceptions = await db.fetch(sql["add"], *columns(tasks, lanes), span_us(window), now)
+    exceptions = await db.fetch(
+        sql["add"], *columns(tasks, lanes), span_us(window), now, list(calls) or None
+    )
     answers = [Added(new.id, _CREATED, _QUEUED) for new in tasks]
     for number, task_id, outcome, state in exceptions:
         answers[number - 1] = Added(TaskId(task_id), SubmitOutcome(outcome), State(state))
     return answers
+
+
+async def add_alike(
+    db: Connection,
+    sql: Queries,
+    lanes: Lanes,
+    tasks: Sequence[NewTask],
+    *,
+    now: int | None,
+    calls: Collection[str],
+) -> list[Added]:
+    """The same for tasks that differ in id and payload only, and are ready at once. Raises
+    `UniqueViolationError` if any is there already.
+    """
+    one = tasks[0]
+    await lanes.intern(db, tasks[:1])
+    await db.execute(
+        sql["add_alike"],
+        [new.id for new in tasks],
+        [new.payload for new in tasks],
+        one.name, lanes.by_key[one.queue, one.requires, one.priority], one.head_start,
+        one.max_retries, one.timeout, one.retry, one.owner, one.trace, one.parent_id,
+        list(calls) or None, now,
+    )  # fmt: skip
+    return [Added(new.id, _CREATED, _QUEUED) for new in tasks]
+
+
+def _are_alike(tasks: Sequence[NewTask]) -> bool:
+    """Whether `add_alike` will do: ready at once, no keys, all equal but for id and payload."""
+    one = tasks[0]
+    if one.tags or (
+        one.delay, one.run_at, one.expires_in, one.expires_at, one.unique_key, one.idempotency_key,
+        one.lock,
+    ) != _NOTHING:  # fmt: skip
+        return False
+    name, rest = one.name, one[_OWN:]
+    return all(new.name == name and new[_OWN:] == rest for new in tasks)
 
 
 def columns(tasks: Sequence[NewTask], lanes: Lanes) -> list[list[Any] | None]:

@@ -30,13 +30,23 @@ CREATE FUNCTION holdfast.awake(process text) RETURNS void
 LANGUAGE sql
 AS $$ DELETE FROM holdfast.sleeper WHERE sleeper.process = awake.process $$;
 
+-- In plpgsql, which keeps its plans: this runs inside of submits.
 CREATE FUNCTION holdfast.wake(queues text[]) RETURNS integer
-LANGUAGE sql
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
 AS $$
-    SELECT count(pg_notify('holdfast', name))::integer
-    FROM (SELECT DISTINCT unnest(wake.queues)) AS called (name)
-    WHERE EXISTS (
-        SELECT 1 FROM holdfast.sleeper
-        WHERE queue IN (name, '') AND awake_at > clock_timestamp()
-    )
-$$;
+DECLARE
+    called integer := 0;
+    name text;
+BEGIN
+    FOREACH name IN ARRAY queues LOOP
+        IF EXISTS (
+            SELECT 1 FROM holdfast.sleeper AS s
+            WHERE s.queue IN (name, '') AND s.awake_at > clock_timestamp()
+        ) THEN
+            PERFORM pg_notify('holdfast', name); -- the same twice in a transaction is sent once
+            called := called + 1;
+        END IF;
+    END LOOP;
+    RETURN called;
+END $$;

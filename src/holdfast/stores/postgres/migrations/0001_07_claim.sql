@@ -23,6 +23,7 @@ AS $$
 DECLARE
     at bigint := holdfast.now_us(claim.now);
     me integer;
+    has_expired boolean;
     eligible integer[];
     next_due bigint;
     lanes integer[];
@@ -30,21 +31,27 @@ DECLARE
     heads bigint[];
     rows tid[];
     careful boolean;
+    one record;
 BEGIN
-    -- Locked until the claim is committed, so that nobody buries the worker meanwhile: what it has
-    -- started would never be looked for. (A heartbeat waits as long.)
-    SELECT number INTO me FROM holdfast.worker
-    WHERE id = claim.worker AND status IN ('active', 'draining') FOR SHARE;
+    -- The worker's row is locked until the claim is committed, so that nobody buries it meanwhile:
+    -- what it has started would never be looked for. (A heartbeat waits as long.)
+    SELECT
+        w.number, EXISTS (SELECT 1 FROM holdfast.expiring WHERE expires_at <= at),
+        ARRAY(
+            SELECT lane.id FROM holdfast.lane
+            WHERE (claim.queues IS NULL OR queue = ANY (claim.queues))
+            AND requires <@ claim.capabilities -- not what the worker registered with
+            AND NOT EXISTS (SELECT 1 FROM holdfast.paused_queue AS p WHERE p.queue = lane.queue)
+        )
+    INTO me, has_expired, eligible
+    FROM holdfast.worker AS w
+    WHERE w.id = claim.worker AND w.status IN ('active', 'draining') FOR SHARE;
     IF me IS NULL THEN
         RAISE EXCEPTION 'worker % is gone', claim.worker USING ERRCODE = 'HF001';
     END IF;
-    IF EXISTS (SELECT 1 FROM holdfast.expiring WHERE expires_at <= at) THEN
+    IF has_expired THEN
         PERFORM holdfast.end_expired(at);
     END IF;
-    SELECT array_agg(lane.id) INTO eligible
-    FROM holdfast.lane
-    WHERE (queues IS NULL OR queue = ANY (queues)) AND requires <@ capabilities
-    AND NOT EXISTS (SELECT 1 FROM holdfast.paused_queue AS p WHERE p.queue = lane.queue);
     next_due := holdfast.promote(eligible, at);
     -- The head of every stream that has one: the first row not taken, above the floor.
     SELECT array_agg(s.lane), array_agg(s.late), array_agg(head.rank)
@@ -62,10 +69,8 @@ BEGIN
         ORDER BY r.rank, r.id LIMIT 1
     ) AS head;
 
-    RETURN QUERY SELECT
-        NULL::text, next_due, NULL::integer, NULL::integer, NULL::text, NULL::bytea, NULL::bigint,
-        NULL::double precision, NULL::text, NULL::text, NULL::bigint, NULL::text, NULL::text,
-        NULL::integer, NULL::integer, NULL::text;
+    claim.rank := next_due; -- the first row is no task
+    RETURN NEXT;
     IF lanes IS NULL OR max <= 0 THEN
         RETURN;
     END IF;
@@ -87,6 +92,20 @@ BEGIN
     at := holdfast.now_us(claim.now);
     IF careful THEN
         RETURN QUERY SELECT * FROM holdfast.start_carefully(rows, me, at);
+    ELSIF cardinality(rows) = 1 THEN
+        -- What a sleeping worker is woken for. Without the joins below, which look into every
+        -- partition of `task`.
+        DELETE FROM holdfast.ready AS r WHERE r.ctid = rows[1]
+        RETURNING r.id, r.rank, r.lane, r.attempt + 1 AS attempt INTO one;
+        INSERT INTO holdfast.run (id, started_at, lane, attempt, worker, flags)
+        VALUES (one.id, at, one.lane, one.attempt, me, 0);
+        INSERT INTO holdfast.tally (kind, key, n)
+        VALUES ('ready', one.lane, -1), ('running', one.lane, 1);
+        RETURN QUERY SELECT
+            task.id::text, one.rank, one.lane, one.attempt, task.name, task.payload,
+            task.max_retries, task.timeout, task.retry, task.lock_key, NULL::bigint, task.trace,
+            task.owner, 0, 0, 'submitted'
+        FROM holdfast.task WHERE task.id = one.id;
     ELSE
         RETURN QUERY
         WITH taken AS (
