@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Sequence
 
-from bench.peers.roster import HOLDFAST, HOLDFAST_SQLITE, HUEY_SQLITE, PEERS, Peer
+from bench.peers.roster import BARE, HOLDFAST, HOLDFAST_SQLITE, HUEY_SQLITE, PEERS, Peer
 from bench.rounds import BETWEEN, WITHIN
 from bench.samples import BEST, BULK, CALLERS, ONE, RESULTS, SUBMIT, Samples
 from bench.sqlite import BATCHES, RAW
@@ -71,7 +71,7 @@ def page(samples: Samples, machine: str, *, postgres: str = "", sqlite: str = ""
     if peers or WITHIN in samples.rates:
         parts += ["\n## Targets\n\n", verdicts(targets(samples)), POSTGRES]
         parts += [_rates(samples, [WITHIN, BETWEEN, *(peer.title for peer in peers)])]
-        parts += _if_any(LIVE, _lives(samples, peers))
+        parts += _if_any(LIVE, _lives(samples, [BARE, *peers]))
         parts += _if_any(COSTS, _costs(samples, peers))
         parts += [SETTINGS, _settings(peers), _failures(samples)]
     parts += [postgres]

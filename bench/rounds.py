@@ -13,7 +13,7 @@ from functools import partial
 from bench.limits import postgres as raw
 from bench.peers import contest
 from bench.peers.match import Arena
-from bench.peers.roster import HOLDFAST, PEERS, Peer
+from bench.peers.roster import BARE, HOLDFAST, PEERS, Peer
 from bench.samples import BEST, BULK, CALLERS, ONE, RESULTS, SUBMIT, Samples
 from bench.servers import Postgres
 from bench.size import Size
@@ -33,7 +33,7 @@ def play(samples: Samples, arena: Arena, only: Collection[str], size: Size) -> N
             limits(samples, arena, size)
         for peer in chosen:
             one_round(samples, peer, arena, size.share)
-    for peer in chosen:
+    for peer in (*([BARE] if "limit" in only else ()), *chosen):
         samples.live(
             peer.title, partial(contest.live, peer, arena, size.pick_ups, size.idle_seconds)
         )

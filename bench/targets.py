@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.peers.roster import CELERY, HOLDFAST, HOLDFAST_SQLITE, HUEY_SQLITE, PGQUEUER
+from bench.peers.roster import BARE, CELERY, HOLDFAST, HOLDFAST_SQLITE, HUEY_SQLITE, PGQUEUER
 from bench.rounds import BETWEEN, WITHIN
 from bench.samples import BEST, BULK, CALLERS, ONE, SUBMIT, Samples
 from bench.sqlite import BATCHES, RAW
@@ -25,6 +25,7 @@ def targets(samples: Samples) -> list[Target]:
         _rate("bulk submit, tasks/s", samples.median(us, BULK), 50_000),
         _rate("single submits by 8 callers, tasks/s", samples.median(us, CALLERS), 4_000),
         *_pick_up(samples, us, p50=3.0, p99=15.0),
+        _pick_up_ratio(samples, us, BARE.title),
     ]
 
 
@@ -77,3 +78,14 @@ def _pick_up(samples: Samples, product: str, **limits: float) -> list[Target]:
         )
         for name, limit in limits.items()
     ]
+
+
+def _pick_up_ratio(samples: Samples, ours: str, theirs: str) -> Target:
+    """How many times as long as the least that it can be; only to be read beside the others."""
+    one, other = samples.lives.get(ours), samples.lives.get(theirs)
+    return _ratio(
+        "pick-up, p50 / raw SQL with LISTEN/NOTIFY",
+        one.p50_ms if one else None,
+        other.p50_ms if other else None,
+        None,
+    )

@@ -64,6 +64,24 @@ HOLDFAST = Peer(
 HOLDFAST_SQLITE = replace(HOLDFAST, key="sqlite", title="Holdfast, SQLite", server="file")
 
 
+_BARE = ("python", "-m", "bench.peers.bare")
+BARE = Peer(
+    key="bare",
+    title="raw SQL, LISTEN/NOTIFY",
+    driver="bare",
+    server="postgres",
+    drained=0,
+    submitted=0,
+    one=(_BARE,),
+    best=(_BARE,),
+    usual=(_BARE,),
+    keeps="state",
+    settings="",
+    leaves="",
+)
+"""Not a queue: the limit of pick-up. Nothing else of it is measured."""
+
+
 def _pgqueuer(batch: int) -> Command:
     return ("python", "-m", "bench.peers.pgqueuer", str(batch))
 

@@ -235,15 +235,20 @@ class Feeder:
 
     async def _sleep(self, listener: Listener, seconds: float) -> None:
         self._nap = nap = asyncio.ensure_future(listener.wait(seconds))
+        me = asyncio.current_task()
+        assert me is not None
         try:
-            await asyncio.wait({nap})
+            await nap
+        except asyncio.CancelledError:
+            if me.cancelling():
+                raise
+            # Only the nap was: by `nudge` or `close`.
+        except Exception as error:  # noqa: BLE001 - a hint: one that fails costs latency, not work
+            log.warning("dispatcher.failed", error=str(error))
+            await self._doze(seconds)
         finally:
             self._nap = None
             nap.cancel()
-        if not nap.cancelled() and (error := nap.exception()) is not None:
-            # A dispatcher is a hint: one that fails costs latency, not work.
-            log.warning("dispatcher.failed", error=str(error))
-            await self._doze(seconds)
 
     async def _doze(self, seconds: float) -> None:
         with suppress(TimeoutError):

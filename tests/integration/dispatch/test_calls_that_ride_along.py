@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import AsyncIterator
@@ -10,6 +11,7 @@ import asyncpg
 import pytest
 
 from holdfast.app import Holdfast
+from holdfast.definitions.options import SubmitKeywords
 from holdfast.dispatch.postgres import PostgresDispatcher
 from holdfast.testing.eventually import eventually
 
@@ -55,7 +57,7 @@ async def test_a_single_submit_calls_by_its_own_commit(app: Holdfast, heard: lis
 
 @pytest.mark.parametrize("options", [{"lock": "a"}, {"unique_key": "u"}, {"tags": ["x"]}])
 async def test_so_does_one_with_a_key_a_lock_or_tags(
-    app: Holdfast, heard: list[str], options: dict[str, object]
+    app: Holdfast, heard: list[str], options: SubmitKeywords
 ) -> None:
     before = dispatch_threads()
 
@@ -69,14 +71,14 @@ async def test_a_queue_that_nobody_sleeps_for_is_not_called(
     app: Holdfast, heard: list[str]
 ) -> None:
     await app.registry["noop"].options(queue="mail").submit_async(1)
-    time.sleep(0.01)  # the next may ride along again
+    await asyncio.sleep(0.01)  # the next may ride along again
     await app.registry["noop"].submit_async(1)
 
     await eventually(lambda: heard == ["default"])
 
 
 async def test_a_burst_of_submits_does_not_call_with_every_commit(
-    app: Holdfast, heard: list[str], fresh_database: str
+    app: Holdfast, heard: list[str]
 ) -> None:
     began = time.monotonic()
     for n in range(300):
@@ -98,5 +100,5 @@ async def test_one_turn_is_given_at_a_time(fresh_database: str) -> None:
     dispatcher = PostgresDispatcher(fresh_database)
 
     assert [dispatcher.may_ride({"a"}), dispatcher.may_ride({"b"})] == [True, False]
-    time.sleep(0.004)
+    await asyncio.sleep(0.004)
     assert dispatcher.may_ride({"a"})

@@ -69,8 +69,11 @@ class Connections:
         patience = Patience(repeats=repeats)
         while True:
             try:
+                pool = await self._pool()
+                if within is None:
+                    return await pool.do(work, patience)
                 async with asyncio.timeout(within):
-                    return await (await self._pool()).do(work, patience)
+                    return await pool.do(work, patience)
             except (asyncpg.PostgresError, *LOST) as error:
                 if isinstance(error, TimeoutError):
                     (await self._pool()).distrust()
