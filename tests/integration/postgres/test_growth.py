@@ -187,7 +187,7 @@ async def test_settling_goes_from_ids_to_rows_whatever_the_statistics_say(
             await store.save([success(claim) for claim in claimed.claims])
             # Pages, and no row: a planner that believes it begins with the table.
             await db.execute("VACUUM (ANALYZE, TRUNCATE off) holdfast.run")
-    given = {"ids": "$1::text[]", "attempts": "$2::integer[]", "results": "$3::bytea[]", "me": "1"}
+    given = {"ids": "$1::uuid[]", "attempts": "$2::integer[]", "results": "$3::bytea[]", "me": "1"}
     source = await db.fetchval(
         "SELECT prosrc FROM pg_proc WHERE oid = 'holdfast.complete'::regproc"
     )

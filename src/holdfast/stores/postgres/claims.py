@@ -13,8 +13,8 @@ from holdfast.stores.postgres.lanes import Lanes
 from holdfast.stores.postgres.queries import Queries
 
 _CAUSES: Final = {cause.value: cause for cause in Cause}
-_BY_RANK_AND_ID: Final = itemgetter(1, 0)
-_LANE: Final = itemgetter(2)
+_BY_RANK_AND_ID: Final = itemgetter(0, 1)
+_LANE: Final = itemgetter(3)
 
 
 class Ask(NamedTuple):
@@ -27,27 +27,33 @@ class Ask(NamedTuple):
 
 
 async def claim(db: Connection, sql: Queries, lanes: Lanes, ask: Ask, now: int | None) -> Claimed:
-    header, *rows = await db.fetch(
+    header, *groups = await db.fetch(
         sql["claim"], ask.worker_id, ask.queues, ask.capabilities, ask.limit, now
     )
-    next_due: int | None = header[1]
+    (next_due,) = header["ranks"]
     seconds = None if next_due is None else next_due / 1e6
-    if not rows:
+    if not groups:
         return Claimed([], seconds)
-    known = await lanes.know(db, set(map(_LANE, rows)))
-    return Claimed(_claims(rows, ask.worker_id, known), seconds)
+    known = await lanes.know(db, set(map(_LANE, groups)))
+    return Claimed(_claims(groups, ask.worker_id, known), seconds)
 
 
-def _claims(rows: list[Any], worker_id: WorkerId, lanes: dict[int, Any]) -> list[Claim]:
+def _claims(groups: list[Any], worker_id: WorkerId, lanes: dict[int, Any]) -> list[Claim]:
     """Claims by the thousand: built as plain tuples, which takes half the time."""
-    rows.sort(key=_BY_RANK_AND_ID)
-    kinds = {number: (lane.queue, lane.priority) for number, lane in lanes.items()}
-    causes = _CAUSES
-    return [
-        tuple.__new__(Claim, (
-            task_id, attempt, worker_id, name, *kinds[lane], payload, charged, max_retries,
-            crash_count, timeout, retry, lock, fence, causes[cause], trace, owner, False,
-        ))
-        for task_id, _, lane, attempt, name, payload, max_retries, timeout, retry, lock, fence,
-        trace, owner, charged, crash_count, cause in rows
-    ]  # fmt: skip
+    made: list[tuple[int, str, Claim]] = []
+    for group in groups:
+        (
+            ids, ranks, payloads, lane, attempt, name, max_retries, timeout, retry, lock, fence,
+            trace, owner, charged, crash_count, cause,
+        ) = group  # fmt: skip
+        first = (attempt, worker_id, name, lanes[lane].queue, lanes[lane].priority)
+        last = (
+            charged, max_retries, crash_count, timeout, retry, lock, fence, _CAUSES[cause], trace,
+            owner, False,
+        )  # fmt: skip
+        made += [
+            (rank, task_id, tuple.__new__(Claim, (task_id, *first, payload, *last)))
+            for rank, task_id, payload in zip(ranks, ids, payloads, strict=True)
+        ]
+    made.sort(key=_BY_RANK_AND_ID)
+    return [claim for _, _, claim in made]

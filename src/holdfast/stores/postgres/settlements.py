@@ -27,11 +27,12 @@ async def save(
     late: list[Refusal] = []
     if known:
         worker = plain[0].worker_id if plain else None
+        attempts = [s[1] for s in plain]
         found = await db.fetch(
             sql["save"],
             worker,
             [s[0] for s in plain],
-            [s[1] for s in plain],
+            None if attempts.count(1) == len(attempts) else attempts,
             [s[7] for s in plain],
             *_columns(rest),
             now,
@@ -52,23 +53,15 @@ def _parted(
     if len({s.task_id for s in settlements}) < len(settlements):
         return (), settlements
     worker = settlements[0].worker_id if settlements else None
-    plain: list[Settlement] = []
-    rest: list[Settlement] = []
-    for settlement in settlements:
-        _, _, worker_id, state, ended, charged, crashes, _, error, _, _, reason = settlement
-        if (
-            state is _COMPLETED
-            and ended is _ENDED_WELL
-            and not charged
-            and not crashes
-            and error is None
-            and reason is None
-            and worker_id == worker
-        ):
-            plain.append(settlement)
-        else:
-            rest.append(settlement)
-    return plain, rest
+    plain = [
+        s for s in settlements
+        if s[3] is _COMPLETED and s[4] is _ENDED_WELL and not s[5] and not s[6]
+        and s[8] is None and s[11] is None and s[2] == worker
+    ]  # fmt: skip
+    if len(plain) == len(settlements):
+        return plain, ()
+    chosen = {s[0] for s in plain}
+    return plain, [s for s in settlements if s[0] not in chosen]
 
 
 def _columns(rest: Sequence[Settlement]) -> list[list[object] | None]:
