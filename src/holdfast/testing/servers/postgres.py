@@ -192,8 +192,7 @@ class PostgresServer:
         self._run(
             "initdb", "--pgdata", str(self._data), "--username", "postgres", "--encoding", "UTF8",
             "--locale", "C", "--pwfile", str(self.directory / "password"), "--auth-local", "trust",
-            "--auth-host", "scram-sha-256", "--no-sync", "--set", "scram_iterations=1",
-            unprivileged=True,
+            "--auth-host", "scram-sha-256", "--no-sync", *self._quick_login(), unprivileged=True,
         )  # fmt: skip
         self._write("port", str(free_port()))
         sockets = str(self.directory) if len(str(self.directory)) < LONGEST_SOCKET else ""
@@ -205,6 +204,13 @@ class PostgresServer:
         }
         with (self._data / "postgresql.conf").open("a") as file:
             file.writelines(f"{name} = '{value}'\n" for name, value in settings.items())
+
+    def _quick_login(self) -> tuple[str, ...]:
+        """Options that spare every connection some milliseconds of hashing. PostgreSQL 14 and 15,
+        which `HOLDFAST_TEST_PG_BIN` may name, do not know them.
+        """
+        _, _, version = self._run("initdb", "--version").strip().rpartition(" ")
+        return ("--set", "scram_iterations=1") if int(version.partition(".")[0]) >= 16 else ()
 
     def _run(self, program: str, *arguments: str, unprivileged: bool = False) -> str:
         user = account() if unprivileged else None
