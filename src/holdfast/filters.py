@@ -28,6 +28,7 @@ class FilterKeywords(TypedDict, total=False):
 
     state: str | Collection[str] | None
     name: str | None
+    name_prefix: str | None
     queue: str | None
     priority: str | Priority | None
     tag: str | None

@@ -11,6 +11,7 @@ from typing import TypeVar
 from tests.conformance.pair import MANY, Pair, Refused
 
 from holdfast.core.attempt import Claim, Report
+from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerStatus
 from holdfast.core.lifecycle import (
     Failed,
@@ -42,6 +43,7 @@ class Life:
         self.known: list[NewTask] = []
         self.held: list[Claim] = []
         self.workers: list[WorkerId] = []
+        self.notices: list[Callback] = []
         self.steady = self._enlist()
         self.workers.append(self._enlist())
 
@@ -93,6 +95,7 @@ class Life:
         where, limit = _filter(draw), draw.choice((0, 1, 2, 5))
         pace = draw.choice((0.5, 3.0))
         queue = draw.choice(QUEUES)
+        worker = draw.choice(self.workers)
         calls: list[Callable[[Store], Awaitable[object]]] = [
             lambda store: store.cancel(where, limit=limit),
             lambda store: store.cancel(TaskFilter(states=frozenset({State.RUNNING})), limit=1),
@@ -102,6 +105,7 @@ class Life:
             lambda store: store.pause(queue),
             lambda store: store.resume(queue),
             lambda store: store.resume(queue),
+            lambda store: store.ask_to_drain(worker),
             lambda store: store.prune(retention=500, dead_letter_retention=900, limit=MANY),
         ]
         self.pair.both(draw.choice(calls))
@@ -122,9 +126,23 @@ class Life:
         if draw.random() < 0.5:
             self.workers.append(self._enlist())
 
+    def call_back(self, draw: random.Random) -> None:
+        """Take notices, and say of those taken at some time how it went."""
+        limit = draw.randint(0, 3)
+        taken = self.pair.both(lambda store: store.due_callbacks(limit=limit, lease=5.0))
+        if not isinstance(taken, Refused):
+            self.notices += taken
+        retry_in, error = draw.choice(((None, None), (None, "gone"), (2.0, "busy")))
+        for notice in draw.sample(self.notices, min(len(self.notices), 2)):
+            self.pair.both(
+                lambda store, it=notice: store.callback_done(it, retry_in=retry_in, error=error)  # type: ignore[misc]
+            )
+        self.notices = self.notices[-6:]
+
     def look(self, draw: random.Random) -> None:
         where, limit = _filter(draw), draw.randint(1, 4)
-        self.pair.both(lambda store: _pages(store, where, limit))
+        oldest_first = draw.random() < 0.5
+        self.pair.both(lambda store: _pages(store, where, limit, oldest_first=oldest_first))
         self.pair.both(lambda store: store.count(where, limit=limit))
         for task in draw.sample(self.known, min(len(self.known), 3)):
             self.pair.both(lambda store, id_=task.id: _standing(store, id_))  # type: ignore[misc]
@@ -145,6 +163,7 @@ class Life:
             fingerprint=draw.choice(("f", "f", "f", "g")),
             lock=draw.choice((None, None, None, *LOCKS)),
             requires=_seldom(draw, frozenset(draw.sample(CAPABILITIES, 1))) or frozenset(),
+            callback=_seldom(draw, "https://example.com"),
             tags=tuple(draw.sample(("a", "b", "c"), draw.randint(0, 2))),
         )
 
@@ -209,6 +228,7 @@ def _filter(draw: random.Random) -> TaskFilter:
     return TaskFilter(
         states=draw.choice((None, None, states)),
         name=_seldom(draw, "one"),
+        name_prefix=_seldom(draw, draw.choice(("o", "tw", "two", "x"))),
         queue=_seldom(draw, draw.choice(QUEUES)),
         tag=_seldom(draw, "a"),
         lock=_seldom(draw, draw.choice(LOCKS)),
@@ -223,10 +243,12 @@ async def _standing(store: Store, task_id: TaskId) -> object:
     return found and replace(found, ahead_cap=0)
 
 
-async def _pages(store: Store, where: TaskFilter, limit: int) -> list[list[TaskId]]:
+async def _pages(
+    store: Store, where: TaskFilter, limit: int, *, oldest_first: bool
+) -> list[list[TaskId]]:
     found, cursor = [], None
     while True:
-        page = await store.list(where, limit=limit, after=cursor)
+        page = await store.list(where, limit=limit, after=cursor, oldest_first=oldest_first)
         found.append([task.id for task in page.tasks])
         cursor = page.next
         if cursor is None:

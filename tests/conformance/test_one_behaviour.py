@@ -70,6 +70,10 @@ class TwoStores(RuleBasedStateMachine):
         self._life.change_workers(draw)
 
     @rule(draw=draws)
+    def call_back(self, draw: random.Random) -> None:
+        self._life.call_back(draw)
+
+    @rule(draw=draws)
     def look(self, draw: random.Random) -> None:
         self._life.look(draw)
 
@@ -101,6 +105,7 @@ def test_a_long_life_looks_the_same_on_both_stores(seed: int) -> None:
         life.let_time_pass: 3,
         life.operate: 4,
         life.change_workers: 1,
+        life.call_back: 2,
         life.look: 1,
     }
 

@@ -133,8 +133,9 @@ class Event:
     """Something that happened to a task beside its attempts.
 
     Kinds: `submitted`, `cancel_requested`, `cancelled` (while it was not running; an attempt that
-    was stopped tells so itself), `expired`, `requeued`, `late_result_refused`, `log`. The last two
-    name their attempt and worker; a log line is the `detail`.
+    was stopped tells so itself), `expired`, `requeued`, `callback_delivered`, `callback_failed`
+    (the `detail` says why), `late_result_refused`, `log`. The last two name their attempt and
+    worker; a log line is the `detail`.
     """
 
     at: datetime

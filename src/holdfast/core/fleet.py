@@ -23,7 +23,8 @@ class WorkerInfo:
     """A registered worker. `beats` counts its heartbeats: it is judged by whether it grows, never
     by a clock.
 
-    `queues` is None for a worker that serves every queue.
+    `queues` is None for a worker that serves every queue. `kind` is `python`, or `http` for one
+    that speaks to the service. `drain_requested`: an operator wants it to finish and leave.
     """
 
     id: WorkerId
@@ -38,6 +39,8 @@ class WorkerInfo:
     beats: int = 0
     started_at: datetime | None = None
     beat_at: datetime | None = None
+    kind: str = "python"
+    drain_requested: bool = False
 
     def serves(self, queue: str, requires: frozenset[str]) -> bool:
         """Whether this worker would take such a task."""

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
+from holdfast.core.ids import is_task_id
 from holdfast.core.task import Priority, State, Task, TaskId, WorkerId
+from holdfast.errors import InvalidOption
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFilter:
     """Which tasks; every given field must match. An empty filter matches all, an empty collection
     none. Created at or after `created_after` and before `created_before`; `worker_id` is the worker
-    that runs a task or ran it last; `error_type` is that of the task's present error.
+    that runs a task or ran it last; `error_type` is that of the task's present error; `name_prefix`
+    is how its name begins, letter for letter.
     """
 
     ids: tuple[TaskId, ...] | None = None
     states: frozenset[State] | None = None
     name: str | None = None
+    name_prefix: str | None = None
     queue: str | None = None
     priority: Priority | None = None
     tag: str | None = None
@@ -33,7 +39,45 @@ class TaskFilter:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One page of tasks, newest first. Pass `next` to get the one after; None means the end."""
+    """One page of tasks, newest first unless asked otherwise. Pass `next` to get the one after;
+    None means the end.
+    """
 
     tasks: tuple[Task, ...]
     next: str | None = None
+
+
+def page_of(found: Sequence[Task], *, limit: int, oldest_first: bool) -> Page:
+    """The page, when one task more than `limit` was looked for."""
+    tasks = tuple(found[:limit])
+    has_more = 0 < limit < len(found)
+    return Page(tasks=tasks, next=_cursor(tasks[-1].id, oldest_first) if has_more else None)
+
+
+def read_cursor(after: str | None, *, oldest_first: bool) -> TaskId | None:
+    """The last task of the page before. A cursor belongs to one direction: read the other way it
+    would bring tasks that were seen, and hide others.
+    """
+    if after is None:
+        return None
+    direction, task_id = _parted(after)
+    if not is_task_id(task_id):
+        raise InvalidOption("after", f"{after!r} is no cursor; pass the `next` of an earlier page")
+    if (direction == _OLDEST) is not oldest_first:
+        came, goes = ("oldest", "newest") if direction else ("newest", "oldest")
+        raise InvalidOption(
+            "after", f"{after!r} is from a list {came} first, and this one is {goes} first"
+        )
+    return TaskId(task_id)
+
+
+_OLDEST: Final = "oldest-"
+
+
+def _cursor(task_id: TaskId, oldest_first: bool) -> str:
+    return _OLDEST + task_id if oldest_first else task_id
+
+
+def _parted(cursor: str) -> tuple[str, str]:
+    bare = cursor.removeprefix(_OLDEST)
+    return (_OLDEST if bare != cursor else ""), bare

@@ -55,6 +55,9 @@ class Standing:
 
     `ahead` counts the ready tasks of its queue with a smaller (rank, id), up to `ahead_cap`; None
     when the task is not ready. `lock_holder` is the task that keeps it blocked.
+    `ended_last_minute` is about how many tasks of its queue completed, failed or became dead
+    letters within the last 60 s; whether those requeued or forgotten since count is the store's
+    choice.
     """
 
     now: datetime
@@ -64,3 +67,4 @@ class Standing:
     ahead_cap: int
     lock_holder: TaskId | None
     workers: tuple[WorkerInfo, ...]
+    ended_last_minute: int = 0

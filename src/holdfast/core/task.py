@@ -118,7 +118,8 @@ class NewTask(NamedTuple):
 
     Times are durations by the store's clock (`delay`, `expires_in`: seconds) unless the caller
     named an instant (`run_at`, `expires_at`). `head_start` is the microseconds its priority is
-    worth in line; the store writes `rank = eligible instant in µs - head_start`.
+    worth in line; the store writes `rank = eligible instant in µs - head_start`. `callback` is the
+    URL to be told of its end.
     """
 
     id: TaskId
@@ -143,6 +144,7 @@ class NewTask(NamedTuple):
     owner: str | None = None
     trace: str | None = None
     parent_id: TaskId | None = None
+    callback: str | None = None
 
 
 class Added(NamedTuple):
@@ -200,3 +202,4 @@ class Task:
     progress: Progress | None = None
     cost: Cost = field(default_factory=Cost)
     cancel_requested: bool = False
+    callback: str | None = None

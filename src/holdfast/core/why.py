@@ -17,6 +17,10 @@ from holdfast.core.task import Reason, State, Task
 class Why:
     """`reasons` are (code, sentence) pairs; `ahead` is the number of tasks before it in line, if it
     is in line.
+
+    `eta_seconds` is how long it will stand there if its queue goes on as in the last minute: a
+    guess, and the least it can be if `ahead_is_capped`. None if it is not in line, if something
+    else keeps it (a pause, a missing worker), or if nothing of its queue ended in that minute.
     """
 
     task_id: str
@@ -24,6 +28,7 @@ class Why:
     reasons: tuple[tuple[str, str], ...]
     ahead: int | None
     ahead_is_capped: bool
+    eta_seconds: float | None = None
 
     @property
     def sentence(self) -> str:
@@ -34,13 +39,25 @@ def explain(standing: Standing) -> Why:
     """Say why the task is where it is."""
     task = standing.task
     ahead = standing.ahead
+    reasons = tuple(_reasons(standing))
     return Why(
         task_id=task.id,
         state=task.state,
-        reasons=tuple(_reasons(standing)),
+        reasons=reasons,
         ahead=ahead,
         ahead_is_capped=ahead is not None and ahead >= standing.ahead_cap,
+        eta_seconds=_eta(standing) if reasons[0][0] in _MOVING else None,
     )
+
+
+_MOVING = frozenset({"in_line", "workers_busy", "about_to_start"})
+"""Reasons of a task that will start if only the line goes on."""
+
+
+def _eta(standing: Standing) -> float | None:
+    if standing.ahead is None or standing.ended_last_minute <= 0:
+        return None
+    return standing.ahead * 60 / standing.ended_last_minute
 
 
 def _reasons(standing: Standing) -> list[tuple[str, str]]:

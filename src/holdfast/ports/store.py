@@ -1,8 +1,8 @@
 """What a store must promise. Stores keep and compare; `core` decides.
 
-Protocols by noun (tasks, workers, queues, transactions, schema) and `Store`, which is all of them.
-`stores/memory.py` is the shortest correct reading; `holdfast.testing` holds the suites that every
-store passes.
+Protocols by noun (tasks, workers, queues, transactions, schema; callbacks and tokens in files of
+their own) and `Store`, which is all of them. `stores/memory` is the shortest correct reading;
+`holdfast.testing` holds the suites that every store passes.
 
 **Rules that hold for every method**
 
@@ -48,6 +48,8 @@ from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.query import Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Task, TaskId, WorkerId
+from holdfast.ports.callbacks import CallbackStore
+from holdfast.ports.tokens import TokenStore
 
 
 class TaskStore(Protocol):
@@ -74,11 +76,20 @@ class TaskStore(Protocol):
         """The whole picture of one task."""
         ...
 
-    async def list(self, where: TaskFilter, *, limit: int, after: str | None = None) -> Page:
-        """Matching tasks, newest id first, `limit` at most, after the cursor of the page before.
+    async def list(
+        self,
+        where: TaskFilter,
+        *,
+        limit: int,
+        after: str | None = None,
+        oldest_first: bool = False,
+    ) -> Page:
+        """Matching tasks, newest id first (or oldest), `limit` at most, after the cursor of the
+        page before.
 
         `Page.next` is None as soon as nothing more matches: no empty last page. Tasks added or
-        forgotten between two pages neither repeat nor hide others.
+        forgotten between two pages neither repeat nor hide others. `InvalidOption` for what is no
+        cursor, and for a cursor of the other direction.
         """
         ...
 
@@ -254,6 +265,16 @@ class WorkerStore(Protocol):
         """
         ...
 
+    async def ask_to_drain(self, worker_id: WorkerId) -> bool:
+        """Ask a worker to finish what it has and leave. Nothing else changes: the worker sees to
+        it. False if it is unknown, stopped or dead.
+        """
+        ...
+
+    async def drain_requested(self, worker_id: WorkerId) -> bool:
+        """Whether the worker was asked to. Asked about once a second: must be cheap."""
+        ...
+
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         """Running tasks whose worker is dead, stopped or unknown, for the rescuer to settle as
         `WorkerLost`: the claims as they were handed out, but with `cancel_requested` as it is now.
@@ -354,7 +375,16 @@ class SchemaStore(Protocol):
         ...
 
 
-class Store(TaskStore, WorkerStore, QueueStore, TransactionStore, SchemaStore, Protocol):
+class Store(
+    TaskStore,
+    WorkerStore,
+    QueueStore,
+    CallbackStore,
+    TokenStore,
+    TransactionStore,
+    SchemaStore,
+    Protocol,
+):
     """The truth. Open it with `async with`."""
 
     @property

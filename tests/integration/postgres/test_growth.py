@@ -6,15 +6,16 @@ import asyncio
 import json
 import re
 from collections.abc import AsyncIterator
+from itertools import product
 
 import asyncpg
 import pytest
 
 from holdfast.core.query import TaskFilter
-from holdfast.core.task import State, WorkerId
+from holdfast.core.task import State, TaskId, WorkerId
 from holdfast.stores.postgres.connections import Connection as Database
-from holdfast.stores.postgres.filters import bind, query
 from holdfast.stores.postgres.queries import queries
+from holdfast.stores.postgres.reads import page_query
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.factories import WINDOW, new_task, new_tasks, release, success, worker_info
 
@@ -79,17 +80,26 @@ async def test_with_a_million_tasks_no_verb_walks_the_backlog(
     lists = {}
     async with db.transaction():
         await db.execute(sql["pin"])
-        for where in (
-            TaskFilter(),
-            TaskFilter(states=frozenset({State.QUEUED})),
-            TaskFilter(states=frozenset({State.DEAD_LETTER})),
-            TaskFilter(states=frozenset({State.COMPLETED})),
+        for states, last, oldest_first in (
+            # Queued tasks are not asked for oldest first: all that ended before is passed over.
+            (frozenset({State.QUEUED}), None, False),
+            *product(
+                (None, frozenset({State.DEAD_LETTER}), frozenset({State.COMPLETED})),
+                (None, TaskId(ids[0])),
+                (False, True),
+            ),
         ):
-            found = await query(db, sql, where)
-            assert found
-            order = sql["newest_done_first" if found.is_done else "newest_first"]
-            bound = bind(found, sql["pictures_of"], order, sql["pictures_end"], limit=10)
-            lists[where.states] = await pages(db, bound.text, *bound.arguments)
+            bound = await page_query(
+                db,
+                sql,
+                TaskFilter(states=states),
+                limit=10,
+                last=last,
+                oldest_first=oldest_first,
+            )
+            assert bound
+            number = await pages(db, bound.text, *bound.arguments)
+            lists[states, last, oldest_first] = number
 
     await db.execute("ANALYZE holdfast.task, holdfast.done, holdfast.ready")
     views = {

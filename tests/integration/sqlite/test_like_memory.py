@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from holdfast.core.attempt import Claim, Report
+from holdfast.core.callback import Callback
 from holdfast.core.query import TaskFilter
 from holdfast.core.stats import Stats
 from holdfast.core.task import Cost, NewTask, Priority, Progress, State, TaskId, WorkerId
@@ -63,6 +64,7 @@ class Story:
         self.tasks: list[NewTask] = []
         self.workers: list[WorkerId] = []
         self.claims: list[Claim] = []
+        self.notices: list[Callback] = []
 
     async def tell(self) -> None:
         await self.hire()
@@ -75,7 +77,7 @@ class Story:
         often = [self.submit, self.claim, self.claim, self.settle, self.settle, self.pass_time]
         return [
             *often, *often, self.hire, self.bury, self.cancel, self.requeue, self.discard,
-            self.prune, self.report, self.pause, self.look, self.rescue,
+            self.prune, self.report, self.pause, self.look, self.rescue, self.call_back,
         ]  # fmt: skip
 
     def maybe(self, chance: float) -> bool:
@@ -97,6 +99,7 @@ class Story:
             requires=frozenset(dice.choice([(), (), ("gpu",)])),
             tags=dice.choice([(), ("red",), ("red", "blue")]),
             owner=dice.choice([None, "ann"]),
+            callback=dice.choice([None, None, "https://example.com/told"]),
         )
         self.tasks.append(task)
         return task
@@ -112,6 +115,7 @@ class Story:
                 TaskFilter(states=frozenset(dice.sample(list(State), 3))),
                 TaskFilter(states=frozenset({dice.choice(list(State))}), owner="ann"),
                 TaskFilter(name="a", lock="l1"),
+                TaskFilter(name_prefix="b"),
                 TaskFilter(unique_key="u1", priority=Priority.LOW),
                 TaskFilter(error_type="ValueError"),
                 TaskFilter(worker_id=dice.choice(self.workers)),
@@ -206,10 +210,25 @@ class Story:
         else:
             await self.pair.ask(lambda store: store.resume(queue))
 
+    async def call_back(self) -> None:
+        taken = await self.pair.ask(lambda store: store.due_callbacks(limit=3, lease=10.0))
+        self.notices += taken
+        for notice in self.dice.sample(self.notices, min(len(self.notices), 2)):
+            retry_in, error = self.dice.choice([(None, None), (None, "gone"), (4.0, "busy")])
+            await self.pair.ask(
+                lambda store, it=notice, wait=retry_in, why=error: store.callback_done(  # type: ignore[misc]
+                    it, retry_in=wait, error=why
+                )
+            )
+
     async def look(self) -> None:
         where = self.where()
         page = await self.pair.ask(lambda store: store.list(where, limit=4))
         await self.pair.ask(lambda store: store.list(where, limit=4, after=page.next))
+        page = await self.pair.ask(lambda store: store.list(where, limit=4, oldest_first=True))
+        await self.pair.ask(
+            lambda store: store.list(where, limit=4, after=page.next, oldest_first=True)
+        )
         await self.pair.ask(lambda store: store.count(where, limit=7))
         await self.pair.ask(_stats)
 

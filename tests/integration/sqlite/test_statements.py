@@ -14,6 +14,7 @@ from holdfast.stores import sqlite
 from holdfast.stores.sqlite import SQLiteStore, numbers, queries
 from holdfast.stores.sqlite.filters import query
 from holdfast.stores.sqlite.queries import (
+    CALLBACKS,
     CLAIMS,
     FILTERS,
     HISTORY,
@@ -22,6 +23,7 @@ from holdfast.stores.sqlite.queries import (
     SETTLEMENTS,
     STATS,
     TASKS,
+    TOKENS,
     WORKERS,
     _spread,
 )
@@ -44,7 +46,7 @@ def test_every_block_is_used_and_every_name_exists() -> None:
     used |= {("FILTERS", name) for name in TaskFilter.__dataclass_fields__}
     used |= {
         ("FILTERS", name)
-        for name in ("after", "dead_end", "waiting", "ready", "blocked", "running")
+        for name in ("after", "later_than", "dead_end", "waiting", "ready", "blocked", "running")
     }
     used |= {("OPERATIONS", name) for name in OPERATIONS if name.startswith("columns_")}
     used |= {("CLAIMS", "due"), ("CLAIMS", "expired")}
@@ -86,6 +88,14 @@ HOT = {
     "forget_their_keys": OPERATIONS["forget_their_keys"],
     "oldest_ready": STATS["oldest_ready"],
     "running_by_lane": STATS["running_by_lane"],
+    "ended_lately": STATS["ended_lately"],
+    "owe": CALLBACKS["owe"],
+    "any_due": CALLBACKS["any_due"],
+    "due_callbacks": CALLBACKS["due"],
+    "hand_out": CALLBACKS["hand_out"],
+    "held": CALLBACKS["held"],
+    "token": TOKENS["get"],
+    "drain_requested": WORKERS["drain_requested"],
     "orphans": WORKERS["orphans"],
 }
 
@@ -106,7 +116,11 @@ def _nothing(sql: str) -> dict[str, None] | list[None]:
 def test_no_hot_statement_walks_a_table(outside: sqlite3.Connection, name: str) -> None:
     steps = plan(outside, HOT[name])
 
-    walks = [s for s in steps if re.match(r"SCAN (task|event|attempt|idempotency)\b(?! USING)", s)]
+    walks = [
+        s
+        for s in steps
+        if re.match(r"SCAN (task|event|attempt|idempotency|callback|token|worker)\b(?! USING)", s)
+    ]
     assert walks == [], steps
     assert not [s for s in steps if "AUTOMATIC" in s], steps
 

@@ -54,6 +54,33 @@ def test_the_next_in_line_with_a_free_worker_is_about_to_start() -> None:
     assert codes(standing()) == ["about_to_start"]
 
 
+def test_the_eta_is_the_line_at_the_pace_of_the_last_minute() -> None:
+    found = explain(standing(ahead=90, ended_last_minute=30))
+
+    assert found.eta_seconds == 180.0
+
+
+def test_the_next_in_line_starts_at_once() -> None:
+    assert explain(standing(ahead=0, ended_last_minute=3)).eta_seconds == 0.0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"ended_last_minute": 0},
+        {"ahead": None},
+        {"queue_paused": True},
+        {"workers": ()},
+        {"task": replace(PLAIN, requires=frozenset({"gpu"}))},
+        {"task": replace(PLAIN, run_at=NOW + timedelta(seconds=9))},
+        {"task": replace(PLAIN, state=State.RUNNING, worker_id=WorkerId("w"))},
+    ],
+    ids=["nothing ended", "not ready", "paused", "no worker", "no capability", "future", "running"],
+)
+def test_there_is_no_eta_if_more_than_the_line_is_in_the_way(given: dict[str, Any]) -> None:
+    assert explain(standing(**{"ahead": 5, "ended_last_minute": 30} | given)).eta_seconds is None
+
+
 def test_the_next_in_line_waits_while_every_worker_is_busy() -> None:
     assert codes(standing(workers=(worker_info(load=10), worker_info(load=12)))) == ["workers_busy"]
 

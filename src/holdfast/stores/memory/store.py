@@ -7,11 +7,9 @@ suspends: a coroutine that does nothing but poll this store must let its event l
 
 from __future__ import annotations
 
-import threading
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from itertools import islice
 from types import TracebackType
 from typing import Self
@@ -26,16 +24,18 @@ from holdfast.core.attempt import (
     Report,
     Settlement,
 )
-from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.callback import Callback
 from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead
-from holdfast.core.query import Page, TaskFilter
+from holdfast.core.query import Page, TaskFilter, page_of, read_cursor
 from holdfast.core.stats import Depth, QueueStats, Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, State, Task, TaskId, WorkerId
 from holdfast.errors import WorkerGone
 from holdfast.ports.clock import Clock
-from holdfast.stores.clock import SystemClock
+from holdfast.stores.memory.callbacks import CallbackBook
+from holdfast.stores.memory.fleet import KeepsWorkers
 from holdfast.stores.memory.keys import KeyBook
 from holdfast.stores.memory.places import Places
+from holdfast.stores.memory.tokens import KeepsTokens
 from holdfast.stores.memory.values import (
     as_time,
     created,
@@ -49,25 +49,24 @@ from holdfast.stores.memory.values import (
 )
 from holdfast.stores.refusing import NoTransactions
 
-_ALIVE = (WorkerStatus.ACTIVE, WorkerStatus.DRAINING)
 _AHEAD_CAP = 1000
+_MINUTE = 60_000_000
 
 
-class MemoryStore(NoTransactions):
+class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
     """All of `ports.store.Store`, without durability. Usable from any thread and event loop."""
 
     url = "memory://"
     abilities: frozenset[str] = frozenset()
 
     def __init__(self, *, clock: Clock | None = None) -> None:
-        self._clock = clock or SystemClock()
-        self._lock = threading.Lock()
+        super().__init__(clock)
         self._places = Places()
         self._tasks = self._places.tasks
         self._attempts: dict[TaskId, list[Attempt]] = {}
         self._events: dict[TaskId, list[Event]] = {}
         self._keys = KeyBook()
-        self._workers: dict[WorkerId, WorkerInfo] = {}
+        self._callbacks = CallbackBook()
         self._paused: set[str] = set()
         self._fence = 0
         self._refused = 0
@@ -95,13 +94,23 @@ class MemoryStore(NoTransactions):
         with self._lock:
             return self._tasks.get(task_id)
 
-    async def list(self, where: TaskFilter, *, limit: int, after: str | None = None) -> Page:
+    async def list(
+        self,
+        where: TaskFilter,
+        *,
+        limit: int,
+        after: str | None = None,
+        oldest_first: bool = False,
+    ) -> Page:
+        last = read_cursor(after, oldest_first=oldest_first)
         with self._lock:
-            newest_first = self._matching(where, newest_first=True)
-            rest = (task for task in newest_first if after is None or task.id < after)
-            found = tuple(islice(rest, limit + 1))
-            more = limit > 0 and len(found) > limit
-            return Page(tasks=found[:limit], next=found[limit - 1].id if more else None)
+            in_order = self._matching(where, newest_first=not oldest_first)
+            rest = (
+                task
+                for task in in_order
+                if last is None or (task.id > last if oldest_first else task.id < last)
+            )
+            return page_of(list(islice(rest, limit + 1)), limit=limit, oldest_first=oldest_first)
 
     async def count(self, where: TaskFilter, *, limit: int) -> int:
         with self._lock:
@@ -212,7 +221,7 @@ class MemoryStore(NoTransactions):
                 if task.state is State.RETRYING:
                     self._places.put(replace(task, run_at=as_time(due)), now)
                 else:
-                    self._places.put(renewed(task, due, head_starts[task.priority]), now)
+                    self._write(renewed(task, due, head_starts[task.priority]), now)
                     self._note(task.id, "requeued", now)
             return [self._tasks[task_id] for task_id in ids]
 
@@ -249,12 +258,13 @@ class MemoryStore(NoTransactions):
                 ahead_cap=_AHEAD_CAP,
                 lock_holder=self._places.holders[blocked_by] if blocked_by is not None else None,
                 workers=self._newest_workers(),
+                ended_last_minute=self._ended_since(task.queue, self._clock.now_us() - _MINUTE),
             )
 
     async def stats(self) -> Stats:
         with self._lock:
             now = self._clock.now_us()
-            a_minute_ago = as_time(now - 60_000_000)
+            a_minute_ago = as_time(now - _MINUTE)
             tasks = self._tasks.values()
             states = Counter(t.state for t in tasks)
             recent = Counter(
@@ -268,48 +278,7 @@ class MemoryStore(NoTransactions):
                 refused=self._refused,
             )
 
-    # Workers
-
-    async def register(self, worker: WorkerInfo) -> None:
-        with self._lock:
-            now = as_time(self._clock.now_us())
-            self._workers.setdefault(worker.id, replace(worker, started_at=now, beat_at=now))
-
-    async def beat(
-        self, worker_id: WorkerId, *, load: int | None = None, status: WorkerStatus | None = None
-    ) -> bool:
-        with self._lock:
-            if not self._is_alive(worker_id):
-                return False
-            worker = self._workers[worker_id]
-            self._workers[worker_id] = replace(
-                worker,
-                beats=worker.beats + 1,
-                beat_at=as_time(self._clock.now_us()),
-                load=worker.load if load is None else load,
-                status=status or worker.status,
-            )
-            return True
-
-    async def workers(self) -> Sequence[WorkerInfo]:
-        with self._lock:
-            return self._newest_workers()
-
-    async def bury(self, worker_id: WorkerId, *, beats: int | None) -> bool:
-        with self._lock:
-            if not self._is_alive(worker_id):
-                return False
-            worker = self._workers[worker_id]
-            if beats is not None and worker.beats != beats:
-                return False
-            self._workers[worker_id] = replace(worker, status=WorkerStatus.DEAD)
-            return True
-
-    async def retire(self, worker_id: WorkerId) -> None:
-        with self._lock:
-            if self._is_alive(worker_id):
-                worker = self._workers[worker_id]
-                self._workers[worker_id] = replace(worker, status=WorkerStatus.STOPPED)
+    # Workers: the rest is in `fleet.py`.
 
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         with self._lock:
@@ -330,6 +299,28 @@ class MemoryStore(NoTransactions):
             changed = queue in self._paused
             self._paused.discard(queue)
             return changed
+
+    # Callbacks
+
+    async def due_callbacks(self, *, limit: int, lease: float) -> Sequence[Callback]:
+        with self._lock:
+            now = self._clock.now_us()
+            return self._callbacks.take(limit, now, now + span_us(lease))
+
+    async def callback_done(
+        self, callback: Callback, *, retry_in: float | None, error: str | None
+    ) -> bool:
+        with self._lock:
+            now = self._clock.now_us()
+            if not self._callbacks.is_held(callback):
+                return False
+            if retry_in is not None:
+                self._callbacks.put_off(callback.task_id, now + span_us(retry_in))
+                return True
+            self._callbacks.forget(callback.task_id)
+            kind = "callback_delivered" if error is None else "callback_failed"
+            self._note(callback.task_id, kind, now, detail=error)
+            return True
 
     # Schema: there is none to speak of.
 
@@ -386,13 +377,18 @@ class MemoryStore(NoTransactions):
             charged=settlement.charged > task.charged,
             error=settlement.error,
         )
-        self._places.put(settled(task, settlement, now), now)
+        self._write(settled(task, settlement, now), now)
 
     def _end(self, task: Task, reason: Reason, now: int) -> None:
         """Cancel a task that is not running."""
         ended = replace(task, state=State.CANCELLED, reason=reason, finished_at=as_time(now))
-        self._places.put(ended, now)
+        self._write(ended, now)
         self._note(task.id, reason.value, now)
+
+    def _write(self, task: Task, now: int) -> None:
+        """Put a task where it belongs, and see to its callback if it has ended."""
+        self._places.put(task, now)
+        self._callbacks.follow(task, now)
 
     def _refuse(self, task: Task | None, late: Settlement | Report) -> Refusal:
         self._refused += 1
@@ -416,15 +412,9 @@ class MemoryStore(NoTransactions):
     def _forget(self, tasks: Sequence[Task]) -> int:
         for task in tasks:
             del self._tasks[task.id], self._attempts[task.id], self._events[task.id]
+            self._callbacks.forget(task.id)
         self._keys.forget(tasks={task.id for task in tasks})
         return len(tasks)
-
-    def _forget_workers(self, oldest: datetime) -> None:
-        self._workers = {
-            worker.id: worker
-            for worker in self._workers.values()
-            if worker.status in _ALIVE or (worker.beat_at and worker.beat_at >= oldest)
-        }
 
     def _matching(self, where: TaskFilter, *, newest_first: bool = False) -> Iterator[Task]:
         wanted = self._tasks if where.ids is None else self._tasks.keys() & set(where.ids)
@@ -440,12 +430,15 @@ class MemoryStore(NoTransactions):
             for attempt in self._attempts.get(settlement.task_id, ())
         )
 
-    def _is_alive(self, worker_id: WorkerId) -> bool:
-        worker = self._workers.get(worker_id)
-        return worker is not None and worker.status in _ALIVE
-
-    def _newest_workers(self) -> tuple[WorkerInfo, ...]:
-        return tuple(reversed(self._workers.values()))
+    def _ended_since(self, queue: str, since: int) -> int:
+        """How many tasks of a queue left the line for good, by being run."""
+        return sum(
+            task.queue == queue
+            and task.state in TERMINAL - {State.CANCELLED}
+            and task.finished_at is not None
+            and task.finished_at > as_time(since)
+            for task in self._tasks.values()
+        )
 
     def _queue_stats(self, queue: str, now: int) -> QueueStats:
         here = [task for task in self._tasks.values() if task.queue == queue]

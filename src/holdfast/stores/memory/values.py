@@ -57,6 +57,7 @@ def created(new: NewTask, now: int) -> Task:
         owner=new.owner,
         trace=new.trace,
         parent_id=new.parent_id,
+        callback=new.callback,
     )
 
 
@@ -140,6 +141,7 @@ def matches(task: Task, where: TaskFilter) -> bool:
     return (
         all(wanted is None or wanted == found for wanted, found in equal)
         and (where.states is None or task.state in where.states)
+        and (where.name_prefix is None or task.name.startswith(where.name_prefix))
         and (where.tag is None or where.tag in task.tags)
         and (where.created_after is None or where.created_after <= task.created_at)
         and (where.created_before is None or task.created_at < where.created_before)

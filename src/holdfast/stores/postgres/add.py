@@ -32,7 +32,7 @@ _KEYED: Final = 4
 """Calls with keys at a time; however long they wait, connections are left for others."""
 _OWN: Final = 3
 """The first fields of a task are its own: id, name and payload."""
-_NOTHING: Final = (None,) * 7
+_NOTHING: Final = (None,) * 8
 _CREATED: Final = SubmitOutcome.CREATED
 _QUEUED: Final = State.QUEUED
 
@@ -204,7 +204,12 @@ async def add(
     """Store tasks on this connection: in its transaction if it has one open, else in their own."""
     await lanes.intern(db, tasks)
     exceptions = await db.fetch(
-        sql["add"], *columns(tasks, lanes), span_us(window), now, list(calls) or None
+        sql["add"],
+        *columns(tasks, lanes),
+        span_us(window),
+        now,
+        list(calls) or None,
+        _or_none([new.callback for new in tasks]),
     )
     answers = [Added(new.id, _CREATED, _QUEUED) for new in tasks]
     for number, task_id, outcome, state in exceptions:
@@ -238,11 +243,13 @@ async def add_alike(
 
 
 def _are_alike(tasks: Sequence[NewTask]) -> bool:
-    """Whether `add_alike` will do: ready at once, no keys, all equal but for id and payload."""
+    """Whether `add_alike` will do: ready at once, no keys, no callback, all equal but for id and
+    payload.
+    """
     one = tasks[0]
     if one.tags or (
         one.delay, one.run_at, one.expires_in, one.expires_at, one.unique_key, one.idempotency_key,
-        one.lock,
+        one.lock, one.callback,
     ) != _NOTHING:  # fmt: skip
         return False
     name, rest = one.name, one[_OWN:]

@@ -29,11 +29,10 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 
 
 class Query(NamedTuple):
-    """A FROM and WHERE, and the values to bind. `is_done`: it walks ended tasks."""
+    """A FROM and WHERE, and the values to bind."""
 
     parts: Sequence[str]
     values: dict[str, Value]
-    is_done: bool
 
 
 class Bound(NamedTuple):
@@ -51,14 +50,14 @@ async def query(
     """
     if not _is_possible(where):
         return None
-    is_done = where.ids is None and where.states is not None and where.states <= TERMINAL
+    is_done = is_of_ended(where)
     values = dict(_values(where, is_done=is_done)) | more
     clauses = [sql[name] for name in (*values, *extra)]
     if is_done and where.states and where.states != TERMINAL:
         clauses.append(_ended(sql, where.states))
     source = sql["from_done"] if is_done else await _source(db, sql, where)
     condition = ["WHERE", " AND ".join(clauses)] if clauses else []
-    return Query([source, *condition], values, is_done)
+    return Query([source, *condition], values)
 
 
 def bind(found: Query, *before_and_after: str, **more: Value) -> Bound:
@@ -74,6 +73,11 @@ def bind(found: Query, *before_and_after: str, **more: Value) -> Bound:
 
     text = _PARAMETER.sub(number, " ".join([first, *found.parts, *last]))
     return Bound(text, [values[name] for name in names])
+
+
+def is_of_ended(where: TaskFilter) -> bool:
+    """Whether its query walks ended tasks, as `d`."""
+    return where.ids is None and where.states is not None and where.states <= TERMINAL
 
 
 def narrowed(where: TaskFilter, states: frozenset[State]) -> TaskFilter:

@@ -9,12 +9,12 @@ from typing import Final
 from holdfast.core.attempt import Claim, Event, History
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.ids import is_task_id
-from holdfast.core.query import Page, TaskFilter
+from holdfast.core.query import Page, TaskFilter, page_of
 from holdfast.core.stats import Standing
 from holdfast.core.task import State, Task, TaskId
 from holdfast.stores.columns import as_time
 from holdfast.stores.postgres.connections import Connection
-from holdfast.stores.postgres.filters import bind, query
+from holdfast.stores.postgres.filters import Bound, bind, is_of_ended, query
 from holdfast.stores.postgres.lanes import Lanes
 from holdfast.stores.postgres.queries import Queries
 from holdfast.stores.postgres.values import (
@@ -57,22 +57,42 @@ async def page(
     where: TaskFilter,
     *,
     limit: int,
-    after: str | None,
+    last: TaskId | None,
+    oldest_first: bool,
 ) -> Page:
     """One row more than asked for tells whether there is another page."""
     if limit <= 0:
         return Page(tasks=())
-    more = {} if after is None else {"after": _cursor(after)}
     async with snapshot(db, sql):
-        found = await query(db, sql, where, **more)
-        if found is None:
+        bound = await page_query(
+            db, sql, where, limit=limit + 1, last=last, oldest_first=oldest_first
+        )
+        if bound is None:
             return Page(tasks=())
-        order = sql["newest_done_first" if found.is_done else "newest_first"]
-        bound = bind(found, sql["pictures_of"], order, sql["pictures_end"], limit=limit + 1)
         rows = await db.fetch(bound.text, *bound.arguments)
         known = await lanes.know(db, {row["lane"] for row in rows})
-    shown = tuple(task_of(row, known[row["lane"]]) for row in rows[:limit])
-    return Page(tasks=shown, next=shown[-1].id if len(rows) > limit else None)
+    tasks = [task_of(row, known[row["lane"]]) for row in rows]
+    return page_of(tasks, limit=limit, oldest_first=oldest_first)
+
+
+async def page_query(
+    db: Connection,
+    sql: Queries,
+    where: TaskFilter,
+    *,
+    limit: int,
+    last: TaskId | None,
+    oldest_first: bool,
+) -> Bound | None:
+    """The statement for a page; None if nothing can be on it."""
+    done = "done_" if is_of_ended(where) else ""
+    side = "later_than" if oldest_first else "after"
+    first = "oldest" if oldest_first else "newest"
+    found = await query(db, sql, where, **({} if last is None else {done + side: last}))
+    if found is None:
+        return None
+    order, end = sql[f"{first}_{done}first"], sql[f"pictures_{first}_first"]
+    return bind(found, sql["pictures_of"], order, end, limit=limit)
 
 
 async def count(db: Connection, sql: Queries, where: TaskFilter, *, limit: int) -> int:
@@ -110,14 +130,16 @@ async def standing(
             return None
         known = await lanes.know(db, [row["lane"]])
         task = task_of(row, known[row["lane"]])
+        at = await db.fetchval(sql["now"], now)
         return Standing(
-            now=as_time(await db.fetchval(sql["now"], now)),
+            now=as_time(at),
             task=task,
             queue_paused=await db.fetchval(sql["is_paused"], task.queue),
             ahead=await _ahead(db, sql, row, task),
             ahead_cap=_AHEAD_CAP,
             lock_holder=await _lock_holder(db, sql, task),
             workers=tuple(await workers(db, sql)),
+            ended_last_minute=await db.fetchval(sql["ended_last_minute"], task.queue, at),
         )
 
 
@@ -149,8 +171,3 @@ async def orphans(db: Connection, sql: Queries, lanes: Lanes, *, limit: int) -> 
     rows = [r for r in await db.fetch(sql["pictures"], ids) if r["place"] == "running"]
     known = await lanes.know(db, {row["lane"] for row in rows})
     return [claim_of(row, known[row["lane"]]) for row in rows]
-
-
-def _cursor(after: str) -> str:
-    """Only a page makes cursors, and they are ids: behind any other text comes nothing."""
-    return after if is_task_id(after) else "00000000-0000-0000-0000-000000000000"

@@ -9,24 +9,30 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from types import TracebackType
 from typing import Self, TypeVar
 
 from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
+from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
-from holdfast.core.query import Page, TaskFilter
+from holdfast.core.query import Page, TaskFilter, read_cursor
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Task, TaskId, WorkerId
+from holdfast.core.token import Scope, Token
 from holdfast.errors import StoreError
 from holdfast.ports.clock import Clock
 from holdfast.ports.store import Transaction
+from holdfast.stores.columns import as_time
 from holdfast.stores.postgres import (
+    callbacks,
     checks,
     numbers,
     operations,
     reads,
     schema,
     settlements,
+    tokens,
     upkeep,
     within,
 )
@@ -80,10 +86,21 @@ class PostgresStore:
     async def get(self, task_id: TaskId) -> Task | None:
         return await self._read(lambda db: reads.get(db, self._sql, self._lanes, task_id))
 
-    async def list(self, where: TaskFilter, *, limit: int, after: str | None = None) -> Page:
+    async def list(
+        self,
+        where: TaskFilter,
+        *,
+        limit: int,
+        after: str | None = None,
+        oldest_first: bool = False,
+    ) -> Page:
+        last = read_cursor(after, oldest_first=oldest_first)
         return await self._read(
-            lambda db: reads.page(db, self._sql, self._lanes, where, limit=limit, after=after)
-        )
+            lambda db: reads.page(
+                db, self._sql, self._lanes, where,
+                limit=limit, last=last, oldest_first=oldest_first,
+            )
+        )  # fmt: skip
 
     async def count(self, where: TaskFilter, *, limit: int) -> int:
         return await self._read(lambda db: reads.count(db, self._sql, where, limit=limit))
@@ -172,7 +189,7 @@ class PostgresStore:
         values = (
             worker.id, worker.host, worker.pid, worker.version, queues,
             sorted(worker.capabilities), worker.capacity, worker.load, worker.status.value,
-            worker.beats, self._now,
+            worker.beats, self._now, worker.kind,
         )  # fmt: skip
         await self._hot(lambda db: db.execute(self._sql["register"], *values))
 
@@ -191,6 +208,12 @@ class PostgresStore:
     async def retire(self, worker_id: WorkerId) -> None:
         await self._hot(lambda db: db.execute(self._sql["retire"], worker_id))
 
+    async def ask_to_drain(self, worker_id: WorkerId) -> bool:
+        return await self._ask("ask_to_drain", safe_text(worker_id))
+
+    async def drain_requested(self, worker_id: WorkerId) -> bool:
+        return await self._ask("drain_requested", safe_text(worker_id))
+
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         found = await self._open.do(
             lambda db: reads.orphans(db, self._sql, self._lanes, limit=limit)
@@ -206,6 +229,55 @@ class PostgresStore:
 
     async def resume(self, queue: str) -> bool:
         return await self._ask("resume", queue)
+
+    # Callbacks
+
+    async def due_callbacks(self, *, limit: int, lease: float) -> Sequence[Callback]:
+        return await self._open.do(
+            lambda db: callbacks.take(db, self._sql, limit=limit, lease=lease, now=self._now),
+            within=HOT_TIMEOUT,
+        )
+
+    async def callback_done(
+        self, callback: Callback, *, retry_in: float | None, error: str | None
+    ) -> bool:
+        return await self._open.do(
+            lambda db: callbacks.done(
+                db, self._sql, callback, retry_in=retry_in, error=error, now=self._now
+            ),
+            within=HOT_TIMEOUT,
+        )
+
+    # Tokens
+
+    async def add_token(
+        self,
+        *,
+        id: str,  # noqa: A002 - the port's word
+        name: str,
+        scopes: Collection[Scope],
+        digest: bytes,
+        expires_in: float | None,
+    ) -> Token:
+        return await self._hot(
+            lambda db: tokens.add(
+                db, self._sql,
+                token_id=id, name=name, scopes=scopes, digest=digest, expires_in=expires_in,
+                now=self._now,
+            )
+        )  # fmt: skip
+
+    async def token(self, token_id: str) -> Token | None:
+        return await self._hot(lambda db: tokens.get(db, self._sql, token_id))
+
+    async def tokens(self) -> Sequence[Token]:
+        return await self._read(lambda db: tokens.newest(db, self._sql))
+
+    async def revoke_token(self, token_id: str) -> bool:
+        return await self._ask("revoke_token", safe_text(token_id), self._now)
+
+    async def now(self) -> datetime:
+        return as_time(await self._hot(lambda db: db.fetchval(self._sql["now"], self._now)))
 
     # Transactions
 

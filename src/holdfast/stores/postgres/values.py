@@ -73,6 +73,7 @@ def task_of(row: Row, lane: Lane) -> Task:
             units=row["cost_units"], tokens_in=row["tokens_in"], tokens_out=row["tokens_out"]
         ),
         cancel_requested=row["cancel_requested"],
+        callback=row["callback"],
     )
 
 
@@ -96,6 +97,8 @@ def worker_of(row: Row) -> WorkerInfo:
         beats=row["beats"],
         started_at=as_time(row["started_at"]),
         beat_at=as_time(row["beat_at"]),
+        kind=row["kind"],
+        drain_requested=row["drain_requested"],
     )
 
 

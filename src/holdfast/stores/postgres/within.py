@@ -81,6 +81,7 @@ def _described(new: NewTask) -> Json:
         "owner": new.owner,
         "trace": new.trace,
         "parent_id": new.parent_id,
+        "callback": new.callback,
     }
 
 

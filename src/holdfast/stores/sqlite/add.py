@@ -17,7 +17,7 @@ from holdfast.stores.sqlite.writer import Unit
 
 NewRow = tuple[
     str, int, int, int, str, bytes, int, int, str | None, str | None, int | None, str | None,
-    str | None, str | None, str | None, str | None, str | None, str | None,
+    str | None, str | None, str | None, str | None, str | None, str | None, str | None,
 ]  # fmt: skip
 """In the order of `add_tasks`: id, lane, place …"""
 
@@ -120,6 +120,7 @@ def _row(unit: Unit, new: NewTask, now: int) -> NewRow:
         new.max_retries, None if new.timeout is None else repr(new.timeout), new.retry,
         _expires_at(new, now), new.unique_key, new.idempotency_key, new.lock,
         as_json(new.tags) if new.tags else None, new.owner, new.trace, new.parent_id,
+        new.callback,
     )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from holdfast.core.task import Reason, State
+from holdfast.stores.sqlite import callbacks
 from holdfast.stores.sqlite.locks import rearrange
 from holdfast.stores.sqlite.queries import CLAIMS, HISTORY, SETTLEMENTS, as_json
 from holdfast.stores.sqlite.tally import BLOCKED, DONE, READY, WAITING
@@ -58,6 +59,7 @@ def end(unit: Unit, tasks: Sequence[Idle], reason: Reason, now: int) -> None:
     seqs = as_json([task.seq for task in tasks])
     unit.db.execute(SETTLEMENTS["cancel_idle"], {"now": now, "reason": reason.value, "seqs": seqs})
     unit.db.execute(HISTORY["note_all"], {"at": now, "kind": reason.value, "seqs": seqs})
+    callbacks.owe(unit, [task.seq for task in tasks], now)
     for task in tasks:
         unit.tally.move(task.lane, task.place, DONE)
     unit.tally.retrying(-_retrying(tasks))

@@ -31,11 +31,11 @@ class Query(NamedTuple):
     values: dict[str, Value]
 
 
-def query(db: sqlite3.Connection, where: TaskFilter, *, after: str | None = None) -> Query:
-    """Find the matching tasks. Only ever walks all of them if the filter leaves no better way."""
-    values = dict(_values(where))
-    if after is not None:
-        values["after"] = safe_text(after)
+def query(db: sqlite3.Connection, where: TaskFilter, **more: Value) -> Query:
+    """Find the matching tasks. Only ever walks all of them if the filter leaves no better way.
+    `more` are further clauses by name, with their values.
+    """
+    values = dict(_values(where)) | more
     clauses = [FILTERS[name] for name in values]
     text = " ".join([_source(db, where), *(["WHERE", " AND ".join(clauses)] if clauses else [])])
     return Query(text, values)

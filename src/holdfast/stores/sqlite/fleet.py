@@ -5,6 +5,7 @@ from __future__ import annotations
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.task import WorkerId
 from holdfast.stores.sqlite.queries import QUEUES, WORKERS, as_json
+from holdfast.stores.sqlite.values import safe_text
 from holdfast.stores.sqlite.writer import Unit
 
 
@@ -14,7 +15,7 @@ def register(unit: Unit, worker: WorkerInfo) -> None:
         worker.id, worker.host, worker.pid, worker.version,
         None if worker.queues is None else as_json(worker.queues),
         as_json(sorted(worker.capabilities)), worker.capacity, worker.load, worker.status.value,
-        worker.beats, now, now,
+        worker.beats, now, now, worker.kind,
     )  # fmt: skip
     unit.db.execute(WORKERS["register"], values)
 
@@ -35,6 +36,10 @@ def bury(unit: Unit, worker_id: WorkerId, beats: int | None) -> bool:
 
 def retire(unit: Unit, worker_id: WorkerId) -> None:
     unit.db.execute(WORKERS["retire"], (worker_id,))
+
+
+def ask_to_drain(unit: Unit, worker_id: WorkerId) -> bool:
+    return unit.db.execute(WORKERS["ask_to_drain"], (safe_text(worker_id),)).rowcount == 1
 
 
 def pause(unit: Unit, queue: str) -> bool:

@@ -6,12 +6,17 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.stats import Depth, QueueStats, Stats
 from holdfast.core.task import Priority, State
 from holdfast.stores.sqlite.lanes import Lane, Lanes
 from holdfast.stores.sqlite.queries import QUEUES, STATS, as_json
+
+_MINUTE: Final = 60_000_000
+_LOOKED_AT: Final = 1000
+"""The most that `ended_lately` looks at."""
 
 
 @dataclass(slots=True)
@@ -24,7 +29,7 @@ class _Queue:
 
 
 def stats(db: sqlite3.Connection, lanes: Lanes, *, now: int) -> Stats:
-    counts = _counts(db, since=(now - 60_000_000) // 1_000_000)
+    counts = _counts(db, since=(now - _MINUTE) // 1_000_000)
     paused = {queue for (queue,) in db.execute(QUEUES["paused"])}
     queues = defaultdict(_Queue, {queue: _Queue() for queue in paused})
     for kind in ("ready", "waiting", "blocked", "running"):
@@ -42,6 +47,24 @@ def stats(db: sqlite3.Connection, lanes: Lanes, *, now: int) -> Stats:
         last_minute={state: sum(counts[f"ended:{state}"].values()) for state in _terminal()},
         refused=counts["refused"].get(0, 0),
     )
+
+
+def ended_last_minute(db: sqlite3.Connection, queue: str, *, now: int) -> int:
+    """About how many tasks of a queue were run to their end. Exact up to a thousand; beyond, their
+    share of the last thousand is taken for their share of all.
+    """
+    return sum(_ended(db, queue, state, now) for state in _terminal() if state != State.CANCELLED)
+
+
+def _ended(db: sqlite3.Connection, queue: str, state: State, now: int) -> int:
+    dead_end = None if state is State.COMPLETED else state.value
+    asked = {"queue": queue, "dead_end": dead_end, "since": now - _MINUTE}
+    looked_at, here = db.execute(STATS["ended_lately"], asked).fetchone()
+    if looked_at < _LOOKED_AT:
+        return int(here)
+    second = {"kind": f"ended:{state}", "second": (now - _MINUTE) // 1_000_000}
+    (everywhere,) = db.execute(STATS["ended_in_all"], second).fetchone()
+    return int(max(everywhere, looked_at) * here // looked_at)
 
 
 def _counts(db: sqlite3.Connection, *, since: int) -> Mapping[str, dict[int, int]]:

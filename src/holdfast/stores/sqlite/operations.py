@@ -21,6 +21,7 @@ from holdfast.stores.sqlite.eligible import Idle, end
 from holdfast.stores.sqlite.filters import narrowed, query
 from holdfast.stores.sqlite.locks import rearrange
 from holdfast.stores.sqlite.queries import (
+    CALLBACKS,
     FILTERS,
     HISTORY,
     OPERATIONS,
@@ -152,6 +153,7 @@ def _renew(unit: Unit, rows: Sequence[Row], now: int) -> None:
     if not rows:
         return
     seqs = as_json([row[0] for row in rows])
+    unit.db.execute(CALLBACKS["forget"], (seqs,))
     unit.db.execute(HISTORY["keep_last_attempts"], (seqs,))
     unit.db.execute(HISTORY["note_all"], {"at": now, "kind": "requeued", "seqs": seqs})
     run_many(unit.db, OPERATIONS["renew"], rows)
@@ -164,6 +166,7 @@ def _forget(unit: Unit, rows: Sequence[sqlite3.Row]) -> int:
     seqs = as_json([row["seq"] for row in rows])
     for row in rows:
         unit.tally.ended(row["state"], row["finished_at"], -1)
+    unit.db.execute(CALLBACKS["forget"], (seqs,))
     unit.db.execute(HISTORY["forget_attempts"], (seqs,))
     unit.db.execute(HISTORY["forget_events"], (seqs,))
     unit.db.execute(OPERATIONS["forget_their_keys"], {"seqs": seqs})

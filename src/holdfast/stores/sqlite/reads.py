@@ -8,12 +8,13 @@ from typing import Final
 
 from holdfast.core.attempt import Attempt, Claim, Event, History
 from holdfast.core.fleet import WorkerInfo
-from holdfast.core.query import Page, TaskFilter
+from holdfast.core.query import Page, TaskFilter, page_of
 from holdfast.core.stats import Standing
 from holdfast.core.task import AttemptEnd, Cause, State, Task, TaskId, WorkerId
 from holdfast.stores.columns import as_time, error_of
 from holdfast.stores.sqlite.filters import query
 from holdfast.stores.sqlite.lanes import Lanes
+from holdfast.stores.sqlite.numbers import ended_last_minute
 from holdfast.stores.sqlite.queries import (
     FILTERS,
     HISTORY,
@@ -35,16 +36,24 @@ def get(db: sqlite3.Connection, lanes: Lanes, task_id: TaskId) -> Task | None:
 
 
 def page(
-    db: sqlite3.Connection, lanes: Lanes, where: TaskFilter, *, limit: int, after: str | None
+    db: sqlite3.Connection,
+    lanes: Lanes,
+    where: TaskFilter,
+    *,
+    limit: int,
+    last: TaskId | None,
+    oldest_first: bool,
 ) -> Page:
     """One row more than asked for tells whether there is another page."""
     if limit <= 0:
         return Page(tasks=())
-    found = query(db, where, after=after)
-    sql = " ".join((FILTERS["columns"], found.text, FILTERS["newest_first"]))
+    side = "later_than" if oldest_first else "after"
+    found = query(db, where, **({} if last is None else {side: last}))
+    order = FILTERS["oldest_page"] if oldest_first else FILTERS["newest_first"]
+    sql = " ".join((FILTERS["columns"], found.text, order))
     rows = db.execute(sql, found.values | {"limit": limit + 1}).fetchall()
-    tasks = tuple(task_of(row, lanes.lookup(db, row["lane"])) for row in rows[:limit])
-    return Page(tasks=tasks, next=tasks[-1].id if len(rows) > limit else None)
+    tasks = [task_of(row, lanes.lookup(db, row["lane"])) for row in rows]
+    return page_of(tasks, limit=limit, oldest_first=oldest_first)
 
 
 def count(db: sqlite3.Connection, where: TaskFilter, *, limit: int) -> int:
@@ -83,7 +92,13 @@ def standing(db: sqlite3.Connection, lanes: Lanes, task_id: TaskId, *, now: int)
         ahead_cap=_AHEAD_CAP,
         lock_holder=_holder(db, task) if task.state is State.BLOCKED else None,
         workers=tuple(workers(db)),
+        ended_last_minute=ended_last_minute(db, task.queue, now=now),
     )
+
+
+def drain_requested(db: sqlite3.Connection, worker_id: WorkerId) -> bool:
+    row = db.execute(WORKERS["drain_requested"], (safe_text(worker_id),)).fetchone()
+    return row is not None and bool(row["drain_requested"])
 
 
 def workers(db: sqlite3.Connection) -> Sequence[WorkerInfo]:

@@ -1,8 +1,8 @@
 """Writes how attempts ended.
 
-Nearly all succeed and have no lock and no unique key: one guarded statement writes them all. If it
-did not reach every row, somebody was late, repeated itself or has keys; then each settlement of the
-batch is looked at.
+Nearly all succeed and have no lock, no unique key and no callback: one guarded statement writes
+them all. If it did not reach every row, somebody was late, repeated itself or has one of these;
+then each settlement of the batch is looked at.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from holdfast.core.attempt import Refusal, Report, Settlement
 from holdfast.core.lifecycle import TERMINAL, cancelled_instead
 from holdfast.core.task import AttemptEnd, State, TaskId, WorkerId
 from holdfast.stores.columns import error_text, progress_text, span_us
+from holdfast.stores.sqlite import callbacks
 from holdfast.stores.sqlite.locks import rearrange
 from holdfast.stores.sqlite.queries import HISTORY, SETTLEMENTS, Row, as_json, run_many
 from holdfast.stores.sqlite.rownumbers import RowNumbers
@@ -118,6 +119,7 @@ class _Changes:
     events: list[Row] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     locks: set[str] = field(default_factory=set)
+    called_back: list[int] = field(default_factory=list)
 
 
 def save_carefully(unit: Unit, settlements: Sequence[Settlement], now: int) -> Sequence[Refusal]:
@@ -153,6 +155,8 @@ def _settle(
     totals = (settlement.charged, settlement.crash_count, settlement.result, error, reason, cause)
     if settlement.state in TERMINAL:
         unit.tally.ended(settlement.state.value, now)
+        if row["callback"] is not None:
+            changes.called_back.append(row["seq"])
         changes.finish.append(
             (row["seq"], settlement.state.value, settlement.ended.value, charged, *totals)
         )
@@ -180,6 +184,7 @@ def _write(unit: Unit, changes: _Changes, now: int) -> None:
     run_many(unit.db, SETTLEMENTS["go_on"], changes.go_on)
     run_many(unit.db, HISTORY["keep_attempts"], changes.attempts)
     run_many(unit.db, HISTORY["note"], changes.events)
+    callbacks.owe(unit, changes.called_back, now)
     unit.tally.refused(len(changes.refusals))
     rearrange(unit, changes.locks)
 

@@ -2,7 +2,7 @@
 
 `writer.py` has the one connection that writes and explains how commits are shared; `readers.py` has
 those that read. Each method here says who does the work. What the columns mean is in
-`migrations/0001_first_schema.sql`.
+`migrations/`.
 """
 
 from __future__ import annotations
@@ -12,28 +12,34 @@ import os
 import sqlite3
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self, TypeVar
 
 from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
+from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.lifecycle import Released, settle
-from holdfast.core.query import Page, TaskFilter
+from holdfast.core.query import Page, TaskFilter, read_cursor
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Task, TaskId, WorkerId
+from holdfast.core.token import Scope, Token
 from holdfast.errors import StoreError
 from holdfast.ports.clock import Clock
 from holdfast.ports.store import Transaction
 from holdfast.stores.clock import SystemClock
+from holdfast.stores.columns import as_time
 from holdfast.stores.sqlite import (
     add,
+    callbacks,
     checks,
     fleet,
     numbers,
     operations,
     reads,
     schema,
+    tokens,
     transactions,
     within,
 )
@@ -79,9 +85,19 @@ class SQLiteStore:
     async def get(self, task_id: TaskId) -> Task | None:
         return await self._read(lambda db: reads.get(db, self._lanes, task_id))
 
-    async def list(self, where: TaskFilter, *, limit: int, after: str | None = None) -> Page:
+    async def list(
+        self,
+        where: TaskFilter,
+        *,
+        limit: int,
+        after: str | None = None,
+        oldest_first: bool = False,
+    ) -> Page:
+        last = read_cursor(after, oldest_first=oldest_first)
         return await self._read(
-            lambda db: reads.page(db, self._lanes, where, limit=limit, after=after)
+            lambda db: reads.page(
+                db, self._lanes, where, limit=limit, last=last, oldest_first=oldest_first
+            )
         )
 
     async def count(self, where: TaskFilter, *, limit: int) -> int:
@@ -180,6 +196,12 @@ class SQLiteStore:
     async def retire(self, worker_id: WorkerId) -> None:
         await self._write(lambda unit: fleet.retire(unit, worker_id))
 
+    async def ask_to_drain(self, worker_id: WorkerId) -> bool:
+        return await self._write(lambda unit: fleet.ask_to_drain(unit, worker_id))
+
+    async def drain_requested(self, worker_id: WorkerId) -> bool:
+        return await self._read(lambda db: reads.drain_requested(db, worker_id))
+
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         return await self._read(lambda db: reads.orphans(db, self._lanes, limit=limit))
 
@@ -190,6 +212,47 @@ class SQLiteStore:
 
     async def resume(self, queue: str) -> bool:
         return await self._write(lambda unit: fleet.resume(unit, queue))
+
+    # Callbacks
+
+    async def due_callbacks(self, *, limit: int, lease: float) -> Sequence[Callback]:
+        return await self._write(
+            lambda unit: callbacks.take(unit, limit=limit, lease=lease), peek=callbacks.none_due
+        )
+
+    async def callback_done(
+        self, callback: Callback, *, retry_in: float | None, error: str | None
+    ) -> bool:
+        return await self._write(
+            lambda unit: callbacks.done(unit, callback, retry_in=retry_in, error=error)
+        )
+
+    # Tokens
+
+    async def add_token(
+        self,
+        *,
+        id: str,  # noqa: A002 - the port's word
+        name: str,
+        scopes: Collection[Scope],
+        digest: bytes,
+        expires_in: float | None,
+    ) -> Token:
+        return await self._write(
+            lambda unit: tokens.add(unit, id, name, scopes, digest, expires_in)
+        )
+
+    async def token(self, token_id: str) -> Token | None:
+        return await self._read(lambda db: tokens.get(db, token_id))
+
+    async def tokens(self) -> Sequence[Token]:
+        return await self._read(tokens.newest)
+
+    async def revoke_token(self, token_id: str) -> bool:
+        return await self._write(lambda unit: tokens.revoke(unit, token_id))
+
+    async def now(self) -> datetime:
+        return as_time(self._clock.now_us())
 
     # Transactions
 

@@ -66,6 +66,7 @@ def task_of(row: sqlite3.Row, lane: Lane) -> Task:
             units=row["cost_units"], tokens_in=row["tokens_in"], tokens_out=row["tokens_out"]
         ),
         cancel_requested=bool(row["cancel_requested"]),
+        callback=row["callback"],
     )
 
 
@@ -94,6 +95,8 @@ def worker_of(row: sqlite3.Row) -> WorkerInfo:
         beats=row["beats"],
         started_at=as_time(row["started_at"]),
         beat_at=as_time(row["beat_at"]),
+        kind=row["kind"],
+        drain_requested=bool(row["drain_requested"]),
     )
 
 

@@ -8,14 +8,17 @@ happened, but the caller is told otherwise). The ledger sees what really happene
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
+from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.query import Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Task, TaskId, WorkerId
+from holdfast.core.token import Scope, Token
 from holdfast.errors import IdempotencyConflict, StoreUnavailable, WorkerGone
 from holdfast.ports.store import Store
 from holdfast.stores.refusing import NoTransactions
@@ -106,8 +109,17 @@ class ObservedStore(NoTransactions):
     async def get(self, task_id: TaskId) -> Task | None:
         return await self._call(lambda: self._store.get(task_id))
 
-    async def list(self, where: TaskFilter, *, limit: int, after: str | None = None) -> Page:
-        return await self._call(lambda: self._store.list(where, limit=limit, after=after))
+    async def list(
+        self,
+        where: TaskFilter,
+        *,
+        limit: int,
+        after: str | None = None,
+        oldest_first: bool = False,
+    ) -> Page:
+        return await self._call(
+            lambda: self._store.list(where, limit=limit, after=after, oldest_first=oldest_first)
+        )
 
     async def count(self, where: TaskFilter, *, limit: int) -> int:
         return await self._call(lambda: self._store.count(where, limit=limit))
@@ -217,6 +229,12 @@ class ObservedStore(NoTransactions):
             lambda: self._store.retire(worker_id), lambda _: self._ledger.retired(worker_id)
         )
 
+    async def ask_to_drain(self, worker_id: WorkerId) -> bool:
+        return await self._call(lambda: self._store.ask_to_drain(worker_id))
+
+    async def drain_requested(self, worker_id: WorkerId) -> bool:
+        return await self._call(lambda: self._store.drain_requested(worker_id))
+
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         return await self._call(
             lambda: self._store.orphans(limit=limit), lambda got: self._ledger.orphaned(got, limit)
@@ -231,6 +249,43 @@ class ObservedStore(NoTransactions):
         return await self._call(
             lambda: self._store.resume(queue), lambda new: self._ledger.resumed(queue, new)
         )
+
+    async def due_callbacks(self, *, limit: int, lease: float) -> Sequence[Callback]:
+        return await self._call(lambda: self._store.due_callbacks(limit=limit, lease=lease))
+
+    async def callback_done(
+        self, callback: Callback, *, retry_in: float | None, error: str | None
+    ) -> bool:
+        return await self._call(
+            lambda: self._store.callback_done(callback, retry_in=retry_in, error=error)
+        )
+
+    async def add_token(
+        self,
+        *,
+        id: str,  # noqa: A002 - the port's word
+        name: str,
+        scopes: Collection[Scope],
+        digest: bytes,
+        expires_in: float | None,
+    ) -> Token:
+        return await self._call(
+            lambda: self._store.add_token(
+                id=id, name=name, scopes=scopes, digest=digest, expires_in=expires_in
+            )
+        )
+
+    async def token(self, token_id: str) -> Token | None:
+        return await self._call(lambda: self._store.token(token_id))
+
+    async def tokens(self) -> Sequence[Token]:
+        return await self._call(self._store.tokens)
+
+    async def revoke_token(self, token_id: str) -> bool:
+        return await self._call(lambda: self._store.revoke_token(token_id))
+
+    async def now(self) -> datetime:
+        return await self._call(self._store.now)
 
     async def schema_version(self) -> int:
         return await self._call(self._store.schema_version)

@@ -19,10 +19,12 @@ pytest.register_assert_rewrite(
         f"{__name__}.{module}"
         for module in (
             "base",
+            "calling_back",
             "cancelling",
             "capabilities",
             "claiming",
             "delaying",
+            "draining",
             "edges",
             "expiring",
             "fencing",
@@ -42,6 +44,7 @@ pytest.register_assert_rewrite(
             "settling",
             "standing",
             "submitting",
+            "tokens",
             "transacting",
             "unique",
             "unlocking",
@@ -50,10 +53,12 @@ pytest.register_assert_rewrite(
 )
 
 from holdfast.testing.suites.base import StoreSuite  # noqa: E402 - after the line above
+from holdfast.testing.suites.calling_back import CallbackSuite  # noqa: E402
 from holdfast.testing.suites.cancelling import CancelSuite  # noqa: E402
 from holdfast.testing.suites.capabilities import CapabilitySuite  # noqa: E402
 from holdfast.testing.suites.claiming import ClaimSuite  # noqa: E402
 from holdfast.testing.suites.delaying import DelaySuite  # noqa: E402
+from holdfast.testing.suites.draining import DrainSuite  # noqa: E402
 from holdfast.testing.suites.edges import EdgeSuite  # noqa: E402
 from holdfast.testing.suites.expiring import ExpirySuite  # noqa: E402
 from holdfast.testing.suites.fencing import FenceSuite  # noqa: E402
@@ -73,6 +78,7 @@ from holdfast.testing.suites.rescuing import RescueSuite, WorkerSuite  # noqa: E
 from holdfast.testing.suites.settling import SettleSuite  # noqa: E402
 from holdfast.testing.suites.standing import StandingSuite  # noqa: E402
 from holdfast.testing.suites.submitting import SubmitSuite  # noqa: E402
+from holdfast.testing.suites.tokens import TokenSuite  # noqa: E402
 from holdfast.testing.suites.transacting import TransactionSuite  # noqa: E402
 from holdfast.testing.suites.unique import UniqueKeySuite  # noqa: E402
 from holdfast.testing.suites.unlocking import UnlockSuite  # noqa: E402
@@ -102,10 +108,13 @@ class StoreConformance(
     PruneSuite,
     WorkerSuite,
     RescueSuite,
+    DrainSuite,
     PageSuite,
     FilterSuite,
     StandingSuite,
     StatsSuite,
+    CallbackSuite,
+    TokenSuite,
     EdgeSuite,
     TransactionSuite,
     ManyProcessesSuite,
@@ -114,11 +123,13 @@ class StoreConformance(
 
 
 __all__ = [
+    "CallbackSuite",
     "CancelSuite",
     "CapabilitySuite",
     "ClaimSuite",
     "DelaySuite",
     "DiscardSuite",
+    "DrainSuite",
     "EdgeSuite",
     "ExpirySuite",
     "FenceSuite",
@@ -142,6 +153,7 @@ __all__ = [
     "StoreConformance",
     "StoreSuite",
     "SubmitSuite",
+    "TokenSuite",
     "TransactionSuite",
     "UniqueKeySuite",
     "UnlockSuite",

@@ -9,6 +9,7 @@ import pytest
 
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Priority, State, TaskId, WorkerId
+from holdfast.errors import InvalidOption
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import failure, new_task, new_tasks, stop, success, task_id
@@ -29,10 +30,12 @@ from holdfast.testing.suites.base import (
 )
 
 
-async def _pages(store: Store, where: TaskFilter, limit: int) -> list[list[TaskId]]:
+async def _pages(
+    store: Store, where: TaskFilter, limit: int, *, oldest_first: bool = False
+) -> list[list[TaskId]]:
     pages, cursor = [], None
     while True:
-        page = await store.list(where, limit=limit, after=cursor)
+        page = await store.list(where, limit=limit, after=cursor, oldest_first=oldest_first)
         pages.append([task.id for task in page.tasks])
         cursor = page.next
         if cursor is None:
@@ -46,7 +49,7 @@ async def _added_newest_first(store: Store, number: int) -> list[TaskId]:
 
 
 class PageSuite(StoreSuite):
-    """Newest first, by cursor."""
+    """Newest first or oldest first, by cursor."""
 
     async def test_tasks_are_listed_newest_first(self, store: Store) -> None:
         batch = new_tasks(5)
@@ -100,6 +103,71 @@ class PageSuite(StoreSuite):
         second = await store.list(EVERYTHING, limit=2, after=first.next)
 
         assert [t.id for t in second.tasks] == [tasks[1], tasks[0]]
+
+    async def test_oldest_first_is_the_same_list_the_other_way_round(self, store: Store) -> None:
+        ids = [*reversed(await _added_newest_first(store, 7))]
+
+        pages = await _pages(store, EVERYTHING, 3, oldest_first=True)
+
+        assert pages == [ids[:3], ids[3:6], ids[6:]]
+
+    @pytest.mark.parametrize(
+        "where",
+        [
+            TaskFilter(states=frozenset({State.COMPLETED})),
+            TaskFilter(states=frozenset({State.CANCELLED})),
+            TaskFilter(states=frozenset({State.CANCELLED, State.COMPLETED})),
+            TaskFilter(states=frozenset({State.QUEUED})),
+            TaskFilter(queue="default"),
+        ],
+        ids=["completed", "dead_end", "ended", "queued", "queue"],
+    )
+    async def test_both_directions_page_through_the_same_tasks(
+        self, store: Store, worker: WorkerId, where: TaskFilter
+    ) -> None:
+        for end in (success, stop) * 3:
+            await ended(store, worker, end)
+        await add(store, *new_tasks(4))
+        everything = await all_ids(store, where)
+
+        newest = await _pages(store, where, 2)
+        oldest = await _pages(store, where, 2, oldest_first=True)
+
+        assert [task for page in newest for task in page] == everything
+        assert [task for page in oldest for task in page] == everything[::-1]
+
+    async def test_tasks_that_come_are_at_the_end_of_oldest_first(self, store: Store) -> None:
+        batch = new_tasks(3)
+        await add(store, *batch)
+        first = await store.list(EVERYTHING, limit=2, oldest_first=True)
+
+        late = await submit(store)
+        second = await store.list(EVERYTHING, limit=2, after=first.next, oldest_first=True)
+
+        assert [t.id for t in second.tasks] == [batch[2].id, late]
+        assert second.next is None
+
+    @pytest.mark.parametrize("oldest_first", [False, True])
+    async def test_a_cursor_of_the_other_direction_is_refused(
+        self, store: Store, oldest_first: bool
+    ) -> None:
+        await add(store, *new_tasks(3))
+        page = await store.list(EVERYTHING, limit=1, oldest_first=not oldest_first)
+
+        with pytest.raises(InvalidOption, match="first") as refused:
+            await store.list(EVERYTHING, limit=1, after=page.next, oldest_first=oldest_first)
+
+        assert refused.value.option == "after"
+
+    @pytest.mark.parametrize("text", ["", "nonsense", "oldest-", "oldest-oldest-", "\0", "\ud800"])
+    @pytest.mark.parametrize("oldest_first", [False, True])
+    async def test_what_is_no_cursor_is_refused(
+        self, store: Store, text: str, oldest_first: bool
+    ) -> None:
+        await submit(store)
+
+        with pytest.raises(InvalidOption, match="no cursor"):
+            await store.list(EVERYTHING, limit=1, after=text, oldest_first=oldest_first)
 
     async def test_an_empty_store_has_one_empty_page(self, store: Store) -> None:
         assert await _pages(store, EVERYTHING, 10) == [[]]
@@ -170,6 +238,18 @@ class FilterSuite(StoreSuite):
             ]),
             (TaskFilter(name="other"), ["plain"]),
             (TaskFilter(name="OTHER"), []),
+            (TaskFilter(name_prefix="oth"), ["plain"]),
+            (TaskFilter(name_prefix="other"), ["plain"]),
+            (TaskFilter(name_prefix="others"), []),
+            (TaskFilter(name_prefix="the"), []),
+            (TaskFilter(name_prefix="OTH"), []),
+            (TaskFilter(name_prefix="o_h"), []),
+            (TaskFilter(name_prefix="o%"), []),
+            (TaskFilter(name_prefix="o*"), []),
+            (TaskFilter(name_prefix=""), [
+                "mail", "plain", "blocked", "running", "retrying", "dead",
+            ]),
+            (TaskFilter(name_prefix="dem", tag="y", queue="default"), ["dead"]),
             (TaskFilter(queue="mail"), ["mail"]),
             (TaskFilter(queue="nope"), []),
             (TaskFilter(priority=Priority.HIGH), ["running"]),
@@ -188,7 +268,7 @@ class FilterSuite(StoreSuite):
             (TaskFilter(worker_id=WorkerId("nobody")), []),
             (TaskFilter(ids=()), []),
         ],
-        ids=range(25),  # a set's text differs between processes, and xdist compares ids
+        ids=range(35),  # a set's text differs between processes, and xdist compares ids
     )  # fmt: skip
     async def test_a_filter_finds_what_it_says(
         self, store: Store, mixed: _Mixed, where: TaskFilter, names: list[str]

@@ -17,6 +17,7 @@ from holdfast.testing.suites.base import (
     ended,
     enlist,
     get,
+    only,
     save,
     started,
     submit,
@@ -110,6 +111,52 @@ class StandingSuite(StoreSuite):
         ready, blocked = await submit(store, lock="doc:1"), await submit(store, lock="doc:1")
 
         assert (await _standing(store, blocked)).lock_holder == ready
+
+    async def test_it_tells_how_many_of_its_queue_were_run_to_their_end_in_the_last_minute(
+        self, store: Store, clock: FakeClock, worker: WorkerId
+    ) -> None:
+        await ended(store, worker, success)  # a minute ago
+        clock.advance(61)
+        for end in (success, success, failure):
+            await ended(store, worker, end, max_retries=0)
+        await ended(store, worker, lambda c: failure(c, retriable=False))
+        await ended(store, worker, success, queue="mail")
+        await ended(store, worker, success, requires=frozenset())
+        await store.cancel(only(await submit(store)), limit=1)
+        clock.advance(30)
+
+        tasks = (
+            await submit(store),
+            await submit(store, queue="mail"),
+            await submit(store, queue="x"),
+        )
+
+        assert [(await _standing(store, t)).ended_last_minute for t in tasks] == [5, 1, 0]
+
+    async def test_a_busy_minute_is_told_about_right(
+        self, store: Store, clock: FakeClock, worker: WorkerId
+    ) -> None:
+        for _ in range(4):
+            await add(store, *new_tasks(300), *new_tasks(100, queue="mail"))
+            await save(store, *map(success, await claim(store, worker)))
+            clock.advance(2)
+
+        found = await _standing(store, await submit(store))
+
+        assert 1000 <= found.ended_last_minute <= 1400
+
+    async def test_the_line_is_expected_to_go_on_as_in_the_last_minute(
+        self, store: Store, clock: FakeClock, worker: WorkerId
+    ) -> None:
+        await add(store, *new_tasks(30))
+        await save(store, *map(success, await claim(store, worker)))
+        await add(store, *new_tasks(10))
+
+        last = await submit(store)
+
+        assert explain(await _standing(store, last)).eta_seconds == 20.0
+        clock.advance(120)
+        assert explain(await _standing(store, last)).eta_seconds is None
 
     async def test_a_paused_queue_is_told(self, store: Store, worker: WorkerId) -> None:
         task = await submit(store, queue="mail")

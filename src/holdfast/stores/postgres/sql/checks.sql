@@ -25,12 +25,14 @@ FROM (
     UNION ALL SELECT 'event', id FROM holdfast.event
     UNION ALL SELECT 'unique_key', id FROM holdfast.unique_key
     UNION ALL SELECT 'idempotency', id FROM holdfast.idempotency
+    UNION ALL SELECT 'callback', c.id FROM holdfast.callback AS c
+    WHERE NOT EXISTS (SELECT 1 FROM holdfast.done AS d WHERE d.id = c.id AND d.flags & 16 <> 0)
     UNION ALL SELECT 'stop', s.id FROM holdfast.stop AS s
     WHERE NOT EXISTS (SELECT 1 FROM holdfast.run AS r WHERE r.id = s.id AND r.worker = s.worker)
     UNION ALL SELECT 'floor', r.id FROM holdfast.ready AS r
     JOIN holdfast.floor AS f ON f.lane = r.lane WHERE NOT r.late AND r.rank < f.active
 ) AS p
-WHERE p.place IN ('stop', 'floor')
+WHERE p.place IN ('stop', 'floor', 'callback')
 OR NOT EXISTS (SELECT 1 FROM holdfast.task AS t WHERE t.id = p.id) LIMIT 20;
 
 -- name: flags
@@ -45,6 +47,7 @@ LEFT JOIN holdfast.extra AS e ON e.id = p.id
 WHERE (p.flags & 1 <> 0) <> (t.lock_key IS NOT NULL)
 OR (p.flags & 2 <> 0) <> (t.unique_key IS NOT NULL)
 OR (p.flags & 4 <> 0) <> (e.id IS NOT NULL)
+OR (p.flags & 16 <> 0) <> (t.callback IS NOT NULL)
 OR (p.flags & 8 <> 0) <> (t.expires_at IS NOT NULL AND NOT coalesce(e.has_no_expiry, false))
 LIMIT 20;
 

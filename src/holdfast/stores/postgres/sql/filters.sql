@@ -13,8 +13,11 @@ SELECT t.id::text
 -- name: pictures_of
 SELECT * FROM holdfast.pictures(ARRAY(SELECT t.id::text
 
--- name: pictures_end
+-- name: pictures_newest_first
 )) ORDER BY id DESC
+
+-- name: pictures_oldest_first
+)) ORDER BY id
 
 -- name: from_tasks
 FROM holdfast.task AS t
@@ -53,6 +56,9 @@ ORDER BY t.id DESC LIMIT :limit::bigint
 -- name: newest_done_first
 ORDER BY d.id DESC LIMIT :limit::bigint
 
+-- name: oldest_done_first
+ORDER BY d.id LIMIT :limit::bigint
+
 -- name: oldest_first
 ORDER BY t.id LIMIT :limit::bigint
 
@@ -64,6 +70,13 @@ LIMIT :limit::bigint) AS counted
 
 -- name: after
 t.id < :after::text::uuid
+
+-- name: done_after
+-- By the column that is walked: the planner does not see that `t.id` is the same.
+d.id < :done_after::text::uuid
+
+-- name: done_later_than
+d.id > :done_later_than::text::uuid
 
 -- name: later_than
 t.id > :later_than::text::uuid
@@ -92,6 +105,9 @@ OR
 
 -- name: name
 t.name = :name::text
+
+-- name: name_prefix
+starts_with(t.name, :name_prefix::text)
 
 -- name: queue
 t.lane = ANY (ARRAY(SELECT lane.id FROM holdfast.lane WHERE lane.queue = :queue::text))

@@ -13,5 +13,12 @@ SELECT holdfast.resume($1::text);
 -- name: is_paused
 SELECT EXISTS (SELECT 1 FROM holdfast.paused_queue WHERE queue = $1::text);
 
+-- name: ended_last_minute
+-- Of a queue, up to this instant.
+SELECT coalesce(sum(t.n), 0)::bigint
+FROM holdfast.tally AS t JOIN holdfast.lane ON lane.id = t.lane
+WHERE t.kind IN ('completed', 'failed', 'dead_letter')
+AND t.key > ($2::bigint - 60000000) / 1000000 AND lane.queue = $1::text;
+
 -- name: numbers
 SELECT holdfast.numbers($1::bigint)::text;

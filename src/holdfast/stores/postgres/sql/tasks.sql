@@ -3,7 +3,7 @@ SELECT n, task_id, outcome, state FROM holdfast.add_rows(
     $1::text[], $2::text[], $3::bytea[], $4::integer[], $5::bigint[], $6::bigint[],
     $7::double precision[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[],
     $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[],
-    $20::text[], $21::bigint, $22::bigint, false, $23::text[]
+    $20::text[], $21::bigint, $22::bigint, false, $23::text[], $24::text[]
 );
 
 -- name: add_alike

@@ -1,7 +1,7 @@
 -- name: register
 SELECT holdfast.register(
     $1::text, $2::text, $3::integer, $4::text, $5::text[], $6::text[], $7::integer, $8::integer,
-    $9::text, $10::bigint, $11::bigint
+    $9::text, $10::bigint, $11::bigint, $12::text
 );
 
 -- name: beat
@@ -9,7 +9,8 @@ SELECT holdfast.beat($1::text, $2::integer, $3::text, $4::bigint);
 
 -- name: workers
 SELECT
-    id, host, pid, version, queues, capabilities, capacity, load, status, beats, started_at, beat_at
+    id, host, pid, version, queues, capabilities, capacity, load, status, beats, started_at, beat_at,
+    kind, drain_requested
 FROM holdfast.worker WHERE NOT forgotten ORDER BY number DESC;
 
 -- name: bury
@@ -17,3 +18,9 @@ SELECT holdfast.bury($1::text, $2::bigint);
 
 -- name: retire
 SELECT holdfast.retire($1::text);
+
+-- name: ask_to_drain
+SELECT holdfast.ask_to_drain($1::text);
+
+-- name: drain_requested
+SELECT drain_requested FROM holdfast.worker WHERE id = $1::text;

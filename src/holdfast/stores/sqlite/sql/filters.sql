@@ -31,6 +31,9 @@ SELECT coalesce(sum(n), 0) FROM tally WHERE kind IN (SELECT value FROM json_each
 -- name: newest_first
 ORDER BY task.id DESC LIMIT :limit
 
+-- name: oldest_page
+ORDER BY task.id LIMIT :limit
+
 -- name: oldest_first
 ORDER BY task.id
 
@@ -43,6 +46,9 @@ LIMIT :limit)
 -- name: after
 task.id < :after
 
+-- name: later_than
+task.id > :later_than
+
 -- name: ids
 task.id IN (SELECT value FROM json_each(:ids))
 
@@ -54,6 +60,9 @@ task.dead_end = :dead_end
 
 -- name: name
 +task.name = :name
+
+-- name: name_prefix
+instr(task.name, :name_prefix) = 1
 
 -- name: queue
 +task.lane IN (SELECT id FROM lane WHERE queue = :queue)

@@ -1,5 +1,5 @@
 -- name: complete
--- The common end: tasks without keys that succeeded. Their results come as one JSON object by row
+-- The common end: tasks without keys and callbacks that succeeded. Their results come as one JSON object by row
 -- number: bound one by one they would take a third longer. `+` keeps the planner from starting at
 -- the running tasks: it must go from the given numbers to their rows.
 UPDATE task
@@ -11,12 +11,13 @@ WHERE task.seq = CAST(given.key AS INTEGER)
     AND +task.worker_id = ?
     AND +task.place = 3
     AND task.holds IS NULL
-    AND task.live_key IS NULL;
+    AND task.live_key IS NULL
+    AND task.callback IS NULL;
 
 -- name: find
 SELECT
     seq, id, lane, place, attempt, worker_id, cause, started_at, ended, charged, lock_key,
-    cancel_requested
+    cancel_requested, callback
 FROM task WHERE id IN (SELECT value FROM json_each(?));
 
 -- name: finish

@@ -25,5 +25,20 @@ SELECT head.value, (
 )
 FROM json_each(:lanes) AS head;
 
+-- name: ended_lately
+-- Of the last that ended this way since then, a thousand at most: how many there are, and how many of
+-- them in the queue. Found by their time, newest first, so that a busy minute costs no more.
+SELECT
+    count(*),
+    count(*) FILTER (WHERE lane IN (SELECT id FROM lane WHERE queue = :queue))
+FROM (
+    SELECT lane FROM task
+    WHERE place = 4 AND dead_end IS :dead_end AND finished_at > :since
+    ORDER BY finished_at DESC LIMIT 1000
+);
+
+-- name: ended_in_all
+SELECT coalesce(sum(n), 0) FROM tally WHERE kind = :kind AND key > :second;
+
 -- name: forget_minutes
 DELETE FROM tally WHERE kind GLOB 'ended:*' AND key < ?;

@@ -3,7 +3,7 @@
 INSERT INTO task (
     created_at, id, lane, place, rank, name, payload, run_at, max_retries, timeout, retry,
     expires_at, unique_key, idempotency_key, lock_key, tags, owner, trace, parent_id,
-    state, due_at, expiry, waits_for, live_key
+    callback, state, due_at, expiry, waits_for, live_key
 )
 SELECT
     ?, *,

@@ -1,8 +1,9 @@
 -- name: register
 INSERT INTO worker (
-    id, host, pid, version, queues, capabilities, capacity, load, status, beats, started_at, beat_at
+    id, host, pid, version, queues, capabilities, capacity, load, status, beats, started_at, beat_at,
+    kind
 )
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO NOTHING;
 
 -- name: beat
@@ -19,6 +20,12 @@ WHERE id = :id AND status IN ('active', 'draining') AND beats = coalesce(:beats,
 
 -- name: retire
 UPDATE worker SET status = 'stopped' WHERE id = ? AND status IN ('active', 'draining');
+
+-- name: ask_to_drain
+UPDATE worker SET drain_requested = 1 WHERE id = ? AND status IN ('active', 'draining');
+
+-- name: drain_requested
+SELECT drain_requested FROM worker WHERE id = ?;
 
 -- name: orphans
 -- From the few distinct workers that run something to their tasks.

@@ -1,0 +1,181 @@
+-- New tasks with callbacks. `add` takes them as field `callback` of a task, beside the others.
+
+-- One argument more: both would do for a call without it.
+DROP FUNCTION holdfast.add_rows(
+    text[], text[], bytea[], integer[], bigint[], bigint[], double precision[], bigint[], bigint[],
+    bigint[], bigint[], text[], text[], text[], text[], text[], text[], text[], text[], text[],
+    bigint, bigint, boolean, text[]
+);
+
+-- As before (0001_06_add.sql), and `callbacks`.
+CREATE FUNCTION holdfast.add_rows(
+    ids text[], names text[], payloads bytea[], lanes integer[], head_starts bigint[],
+    max_retries bigint[], timeouts double precision[], delays bigint[], run_ats bigint[],
+    expires_in bigint[], expires_at bigint[], retries text[], unique_keys text[],
+    idempotency_keys text[], fingerprints text[], locks text[], owners text[], traces text[],
+    parents text[], tags text[], idempotency_window bigint, now bigint DEFAULT NULL,
+    locks_later boolean DEFAULT false, calls text[] DEFAULT NULL, callbacks text[] DEFAULT NULL
+) RETURNS TABLE (n integer, task_id text, outcome text, state text)
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET jit = off
+SET lock_timeout = '10s' -- somebody's open transaction has one of the keys
+AS $$
+#variable_conflict use_column
+DECLARE
+    at bigint := holdfast.now_us(add_rows.now);
+    -- Who has read the floor before this had a number might insert below it unseen: see `floor`.
+    all_late boolean := pg_current_xact_id() IS NULL
+        OR current_setting('transaction_isolation') <> 'read committed';
+    repeats integer[] := '{}'; -- positions, and the task that each of them repeats
+    firsts uuid[];
+    outcomes text[];
+    written bigint;
+BEGIN
+    IF unique_keys IS NOT NULL OR idempotency_keys IS NOT NULL THEN
+        SELECT * INTO repeats, firsts, outcomes FROM holdfast.take_keys(
+            ids::uuid[], names, unique_keys, idempotency_keys, fingerprints,
+            at + idempotency_window, at
+        );
+    END IF;
+    IF locks IS NOT NULL AND NOT locks_later THEN
+        PERFORM holdfast.hold_locks(locks);
+    END IF;
+    WITH given AS (
+        SELECT
+            g.*,
+            coalesce(g.run_at, at + coalesce(g.delay, 0)) AS due_at,
+            coalesce(g.expires_at, at + g.expires_in) AS expiry
+        FROM unnest(
+            ids::uuid[], names, payloads, lanes, head_starts, add_rows.max_retries, timeouts,
+            delays, run_ats, add_rows.expires_in, add_rows.expires_at, retries, unique_keys,
+            idempotency_keys, locks, owners, traces, parents, add_rows.tags, callbacks
+        ) WITH ORDINALITY AS g (
+            id, name, payload, lane, head_start, max_retries, timeout, delay, run_at, expires_in,
+            expires_at, retry, unique_key, idempotency_key, lock_key, owner, trace, parent_id, tags,
+            callback, n
+        )
+        WHERE g.n <> ALL (repeats)
+    ), added AS (
+        INSERT INTO holdfast.task (
+            id, rank, created_at, run_at, lane, max_retries, timeout, expires_at, parent_id, name,
+            payload, retry, unique_key, idempotency_key, lock_key, owner, trace, tags,
+            callback
+        )
+        SELECT
+            id, due_at - head_start, at, due_at, lane, max_retries, timeout, expiry, parent_id,
+            name, payload, retry, unique_key, idempotency_key, lock_key, owner, trace,
+            CASE WHEN tags IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(tags::json)) END,
+            callback
+        FROM given
+        ON CONFLICT (id) DO NOTHING
+        RETURNING
+            id, rank, lane, run_at, lock_key, expires_at,
+            ((lock_key IS NOT NULL)::integer + (unique_key IS NOT NULL)::integer * 2
+            + (expires_at IS NOT NULL)::integer * 8
+            + (callback IS NOT NULL)::integer * 16)::smallint AS flags
+    ), lined_up AS (
+        INSERT INTO holdfast.ready (id, rank, lane, attempt, flags, late, expires_at)
+        SELECT
+            id, rank, added.lane, 0, flags, all_late OR rank < coalesce(pending, rank), expires_at
+        FROM added LEFT JOIN holdfast.floor ON floor.lane = added.lane
+        WHERE run_at <= at AND lock_key IS NULL
+    ), put_off AS (
+        INSERT INTO holdfast.waiting (id, rank, due_at, lane, attempt, flags, retrying, expires_at)
+        SELECT id, rank, run_at, lane, 0, flags, false, expires_at FROM added
+        WHERE run_at > at OR locks_later AND lock_key IS NOT NULL
+    ), held_up AS (
+        INSERT INTO holdfast.blocked (lock_key, rank, id, lane, attempt, flags, expires_at)
+        SELECT lock_key, rank, id, lane, 0, flags, expires_at FROM added
+        WHERE run_at <= at AND lock_key IS NOT NULL AND NOT locks_later
+    ), will_expire AS (
+        INSERT INTO holdfast.expiring (expires_at, id)
+        SELECT expires_at, id FROM added WHERE expires_at IS NOT NULL
+    ), counted AS (
+        INSERT INTO holdfast.tally (kind, key, n)
+        SELECT
+            CASE
+                WHEN run_at > at OR locks_later AND lock_key IS NOT NULL THEN 'waiting'
+                WHEN lock_key IS NULL THEN 'ready'
+                ELSE 'blocked'
+            END,
+            lane, count(*)
+        FROM added GROUP BY 1, 2
+    )
+    SELECT count(*) INTO written FROM added;
+    IF locks IS NOT NULL AND NOT locks_later THEN
+        PERFORM holdfast.settle_locks(locks);
+    END IF;
+    IF calls IS NOT NULL THEN
+        PERFORM holdfast.wake(calls);
+    END IF;
+    IF written < cardinality(ids) OR locks IS NOT NULL THEN
+        RETURN QUERY SELECT a.* FROM holdfast.answers(
+            ids::uuid[], locks, repeats, firsts, outcomes,
+            written + cardinality(repeats) < cardinality(ids)
+        ) AS a;
+    END IF;
+END $$;
+
+CREATE OR REPLACE FUNCTION holdfast.add(
+    tasks json, idempotency_window double precision DEFAULT 86400, now bigint DEFAULT NULL
+) RETURNS TABLE ("position" integer, task_id text, outcome text, state text)
+LANGUAGE sql
+AS $$
+    WITH given AS (
+        SELECT task.*, row_number() OVER () AS n
+        FROM json_to_recordset(add.tasks) AS task (
+            id text, name text, payload text, queue text, priority text, head_start bigint,
+            delay double precision, run_at bigint, expires_in double precision, expires_at bigint,
+            max_retries bigint, timeout double precision, retry text, unique_key text,
+            idempotency_key text, fingerprint text, lock text, requires text[], tags json,
+            owner text, trace text, parent_id text, callback text
+        )
+    ), columns AS (
+        SELECT
+            array_agg(id ORDER BY n) AS ids,
+            array_agg(name ORDER BY n) AS names,
+            array_agg(convert_to(payload, 'UTF8') ORDER BY n) AS payloads,
+            array_agg(
+                holdfast.lane_of(
+                    coalesce(queue, 'default'), coalesce(requires, '{}'),
+                    coalesce(priority, 'normal')
+                ) ORDER BY n
+            ) AS lanes,
+            array_agg(coalesce(head_start, 0) ORDER BY n) AS head_starts,
+            array_agg(coalesce(max_retries, 3) ORDER BY n) AS max_retries,
+            array_agg(timeout ORDER BY n) AS timeouts,
+            array_agg(holdfast.as_us(delay) ORDER BY n) AS delays,
+            array_agg(run_at ORDER BY n) AS run_ats,
+            array_agg(holdfast.as_us(expires_in) ORDER BY n) AS expires_in,
+            array_agg(expires_at ORDER BY n) AS expires_at,
+            array_agg(retry ORDER BY n) AS retries,
+            array_agg(unique_key ORDER BY n) AS unique_keys,
+            array_agg(idempotency_key ORDER BY n) AS idempotency_keys,
+            array_agg(fingerprint ORDER BY n) AS fingerprints,
+            array_agg(lock ORDER BY n) AS locks,
+            array_agg(owner ORDER BY n) AS owners,
+            array_agg(trace ORDER BY n) AS traces,
+            array_agg(parent_id ORDER BY n) AS parents,
+            array_agg(callback ORDER BY n) AS callbacks,
+            array_agg(CASE WHEN json_array_length(tags) > 0 THEN tags::text END ORDER BY n) AS tags
+        FROM given
+    )
+    SELECT
+        given.n::integer, coalesce(answer.task_id, given.id), coalesce(answer.outcome, 'created'),
+        coalesce(answer.state, 'queued')
+    FROM given
+    LEFT JOIN (
+        SELECT answer.*
+        FROM columns AS c
+        CROSS JOIN LATERAL holdfast.add_rows(
+            c.ids, c.names, c.payloads, c.lanes, c.head_starts, c.max_retries, c.timeouts, c.delays,
+            c.run_ats, c.expires_in, c.expires_at, c.retries,
+            holdfast.or_null(c.unique_keys), holdfast.or_null(c.idempotency_keys), c.fingerprints,
+            holdfast.or_null(c.locks), c.owners, c.traces, c.parents, c.tags,
+            holdfast.as_us(add.idempotency_window), add.now, true, NULL, c.callbacks
+        ) AS answer
+        WHERE c.ids IS NOT NULL
+    ) AS answer ON answer.n = given.n
+    ORDER BY given.n
+$$;

@@ -1,0 +1,118 @@
+-- The picture of a task, with its callback.
+
+CREATE OR REPLACE VIEW holdfast.picture AS
+SELECT
+    task.id, task.name, task.lane, task.payload, task.created_at, task.max_retries, task.timeout,
+    task.retry, task.unique_key, task.idempotency_key, task.lock_key, task.tags, task.owner,
+    task.trace, task.parent_id,
+    CASE
+        WHEN done.id IS NOT NULL THEN done.state::text
+        WHEN run.id IS NOT NULL THEN 'running'
+        WHEN waiting.id IS NOT NULL THEN CASE WHEN waiting.retrying THEN 'retrying' ELSE 'queued' END
+        WHEN blocked.id IS NOT NULL THEN 'blocked'
+        ELSE 'queued'
+    END AS state,
+    CASE
+        WHEN done.id IS NOT NULL THEN 'done'
+        WHEN run.id IS NOT NULL THEN 'running'
+        WHEN waiting.id IS NOT NULL THEN 'waiting'
+        WHEN blocked.id IS NOT NULL THEN 'blocked'
+        WHEN ready.id IS NOT NULL THEN 'ready'
+    END AS place,
+    coalesce(extra.rank, task.rank) AS rank,
+    coalesce(extra.run_at, task.run_at) AS run_at,
+    CASE WHEN NOT coalesce(extra.has_no_expiry, false) THEN task.expires_at END AS expires_at,
+    coalesce(done.attempt, run.attempt, waiting.attempt, blocked.attempt, ready.attempt, 0)
+    AS attempt,
+    coalesce(extra.charged, 0) AS charged,
+    coalesce(extra.crash_count, 0) AS crash_count,
+    coalesce(extra.cause, 'submitted') AS cause,
+    coalesce(done.started_at, run.started_at, extra.started_at) AS started_at,
+    done.finished_at,
+    (
+        SELECT worker.id FROM holdfast.worker
+        WHERE worker.number = coalesce(done.worker, run.worker, extra.worker)
+    ) AS worker_id,
+    CASE WHEN run.id IS NOT NULL THEN run.fence ELSE coalesce(done.fence, extra.fence) END AS fence,
+    CASE WHEN done.id IS NOT NULL THEN done.result ELSE extra.result END AS result,
+    CASE WHEN done.id IS NOT NULL THEN done.error ELSE extra.error END AS error,
+    CASE WHEN done.id IS NOT NULL THEN done.reason ELSE extra.reason END AS reason,
+    done.ended, coalesce(done.charged, false) AS ended_charged,
+    extra.progress,
+    coalesce(extra.cost_units, 0) AS cost_units,
+    coalesce(extra.tokens_in, 0) AS tokens_in,
+    coalesce(extra.tokens_out, 0) AS tokens_out,
+    coalesce(extra.cancel_requested, false) AS cancel_requested,
+    task.callback
+FROM holdfast.task
+LEFT JOIN LATERAL (SELECT * FROM holdfast.done AS d WHERE d.id = task.id LIMIT 1) AS done ON true
+LEFT JOIN LATERAL (SELECT * FROM holdfast.run AS r WHERE r.id = task.id LIMIT 1) AS run ON true
+LEFT JOIN LATERAL (SELECT * FROM holdfast.extra AS e WHERE e.id = task.id LIMIT 1) AS extra ON true
+LEFT JOIN LATERAL (
+    SELECT * FROM holdfast.waiting AS w WHERE w.id = task.id LIMIT 1
+) AS waiting ON true
+LEFT JOIN LATERAL (
+    SELECT * FROM holdfast.blocked AS b
+    WHERE b.lock_key = task.lock_key AND b.rank = coalesce(extra.rank, task.rank)
+    AND b.id = task.id LIMIT 1
+) AS blocked ON true
+LEFT JOIN LATERAL (
+    SELECT * FROM holdfast.ready AS r
+    WHERE r.lane = task.lane AND r.late IN (false, true)
+    AND r.rank = coalesce(extra.rank, task.rank) AND r.id = task.id LIMIT 1
+) AS ready ON true;
+
+CREATE OR REPLACE VIEW holdfast.tasks AS
+SELECT
+    p.id, (p.t).name, lane.queue, lane.priority, p.state, p.attempt,
+    coalesce((p.e).charged, 0) AS charged, (p.t).max_retries,
+    coalesce((p.e).crash_count, 0) AS crash_count,
+    holdfast.as_time((p.t).created_at) AS created_at,
+    holdfast.as_time(coalesce((p.e).run_at, (p.t).run_at)) AS run_at,
+    holdfast.as_time(coalesce(p.started_at, (p.e).started_at)) AS started_at,
+    holdfast.as_time(p.finished_at) AS finished_at,
+    CASE WHEN NOT coalesce((p.e).has_no_expiry, false)
+    THEN holdfast.as_time((p.t).expires_at) END AS expires_at,
+    (
+        SELECT worker.id FROM holdfast.worker
+        WHERE worker.number = coalesce(p.worker, (p.e).worker)
+    ) AS worker_id,
+    p.reason, p.error::json ->> 0 AS error_type, p.error::json ->> 1 AS error_message,
+    holdfast.as_text((p.t).payload) AS payload, holdfast.as_text(p.result) AS result,
+    (p.t).unique_key, (p.t).idempotency_key, (p.t).lock_key AS lock,
+    coalesce(p.fence, (p.e).fence) AS fence, lane.requires, (p.t).tags, (p.t).owner, (p.t).trace,
+    (p.t).parent_id, coalesce((p.e).cancel_requested, false) AS cancel_requested,
+    coalesce((p.e).rank, (p.t).rank) AS rank, (p.t).callback
+FROM (
+    SELECT
+        t.id, t, e, d.state, d.attempt, d.started_at, d.finished_at, d.worker, d.fence, d.result,
+        d.error, d.reason
+    FROM holdfast.done AS d JOIN holdfast.task AS t ON t.id = d.id
+    LEFT JOIN holdfast.extra AS e ON e.id = t.id
+    UNION ALL
+    SELECT
+        t.id, t, e, 'running', r.attempt, r.started_at, NULL, r.worker, r.fence, e.result, e.error,
+        e.reason
+    FROM holdfast.run AS r JOIN holdfast.task AS t ON t.id = r.id
+    LEFT JOIN holdfast.extra AS e ON e.id = t.id
+    UNION ALL
+    SELECT
+        t.id, t, e, CASE WHEN w.retrying THEN 'retrying'::holdfast.state ELSE 'queued' END,
+        w.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason
+    FROM holdfast.waiting AS w JOIN holdfast.task AS t ON t.id = w.id
+    LEFT JOIN holdfast.extra AS e ON e.id = t.id
+    UNION ALL
+    SELECT t.id, t, e, 'blocked', b.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason
+    FROM holdfast.task AS t LEFT JOIN holdfast.extra AS e ON e.id = t.id
+    JOIN holdfast.blocked AS b
+    ON b.lock_key = t.lock_key AND b.rank = coalesce(e.rank, t.rank) AND b.id = t.id
+    UNION ALL
+    SELECT t.id, t, e, 'queued', r.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason
+    FROM holdfast.task AS t LEFT JOIN holdfast.extra AS e ON e.id = t.id
+    JOIN holdfast.ready AS r
+    ON r.lane = t.lane AND r.late IN (false, true) AND r.rank = coalesce(e.rank, t.rank)
+    AND r.id = t.id
+) AS p (
+    id, t, e, state, attempt, started_at, finished_at, worker, fence, result, error, reason
+)
+JOIN holdfast.lane ON lane.id = (p.t).lane;

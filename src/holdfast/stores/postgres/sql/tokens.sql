@@ -1,0 +1,15 @@
+-- name: add_token
+SELECT holdfast.add_token(
+    $1::text, $2::text, $3::text[], $4::bytea, $5::bigint, $6::bigint
+);
+
+-- name: token
+SELECT id, name, scopes, digest, created_at, expires_at, revoked_at
+FROM holdfast.token WHERE id = $1::text;
+
+-- name: tokens
+SELECT id, name, scopes, digest, created_at, expires_at, revoked_at
+FROM holdfast.token ORDER BY number DESC;
+
+-- name: revoke_token
+SELECT holdfast.revoke_token($1::text, $2::bigint);
