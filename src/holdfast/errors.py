@@ -12,10 +12,12 @@
     ├── InvalidTransition         the task's state does not allow that action
     ├── LeaseLost                 a stale worker was refused; its outcome was not saved
     ├── WorkerGone                this worker was declared lost; it must register anew
+    ├── WorkerNotFound            no worker with that id (LookupError)
     ├── StoreError
     │   ├── StoreUnavailable      disk full, read-only, locked, server away: nothing was written
     │   ├── SchemaMismatch        the database has another schema version; names the command to run
     │   └── Unsupported           this kind of store, or this executor, cannot do that
+    ├── ServiceError              a server refused: no or wrong token, too much; or it failed
     ├── ResultTimeout             the result did not come in time (TimeoutError)
     └── TaskUnsuccessful          raised by `handle.result()` for a task that did not complete
         ├── TaskFailed            failed or dead_letter; carries the task's error
@@ -53,6 +55,7 @@ __all__ = [
     "ResultTimeout",
     "Retry",
     "SchemaMismatch",
+    "ServiceError",
     "Snooze",
     "StoreError",
     "StoreUnavailable",
@@ -63,6 +66,7 @@ __all__ = [
     "UnknownTask",
     "Unsupported",
     "WorkerGone",
+    "WorkerNotFound",
 ]
 
 
@@ -186,6 +190,17 @@ class WorkerGone(HoldfastError):
         self.worker_id = worker_id
 
 
+class WorkerNotFound(HoldfastError, LookupError):
+    """No worker with that id: never registered here, or gone so long that it was pruned."""
+
+    def __init__(self, worker_id: str) -> None:
+        super().__init__(
+            f"no worker {worker_id!r} in this store. It never registered here, or has been gone "
+            "for longer than `retention`. Check the id; a worker registers anew."
+        )
+        self.worker_id = worker_id
+
+
 class StoreError(HoldfastError):
     """Something about the store itself."""
 
@@ -211,6 +226,21 @@ class SchemaMismatch(StoreError):
 
 class Unsupported(StoreError):
     """This kind of store, or the place where the handler runs, cannot do that. Nothing was done."""
+
+
+class ServiceError(HoldfastError):
+    """A server answered with a problem that the local client does not know: a token that is not
+    good or not good for this, too many requests, a failure of its own. `code` is the problem's
+    stable name, `problem_id` finds it in the server's log.
+    """
+
+    def __init__(
+        self, message: str, *, status: int, code: str = "", problem_id: str | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.problem_id = problem_id
 
 
 class ResultTimeout(HoldfastError, TimeoutError):

@@ -71,6 +71,10 @@ class SupervisorLine:
         """The worker left in good order: beat no more, bury nobody."""
         self._send({"lease": None})
 
+    def leave(self) -> None:
+        """An operator sent this worker home: start no other in its place."""
+        self._send({"left": True})
+
     def tell_groups(self, groups: list[int]) -> None:
         """What must not outlive this process."""
         self._send({"groups": groups})

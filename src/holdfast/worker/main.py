@@ -92,6 +92,8 @@ async def _work(
     stopper.steer(worker)
     try:
         await worker.run()
+        if worker.was_sent_home:
+            line.leave()
     finally:
         await app.close_async()
 

@@ -139,6 +139,9 @@ class Supervisor:
     def _is_final(self, ward: Ward, code: int) -> bool:
         if self._stopping.is_set() or (self._options.burst and code == 0):
             return True
+        if ward.left:
+            logger.info("worker.sent_home: process %s; no other starts in its place", ward.pid)
+            return True
         return ward.refused and not self._was_ready and not self._options.reload
 
     async def _rest(self, ward: Ward, code: int, pause: float) -> None:

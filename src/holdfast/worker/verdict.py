@@ -10,14 +10,12 @@ import traceback
 from types import TracebackType
 from typing import Any, assert_never
 
+from holdfast.codec.text import MESSAGE_LIMIT, TRACEBACK_LIMIT, storable
 from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded, TimedOut
 from holdfast.core.task import TaskError
 from holdfast.definitions.definition import Definition
 from holdfast.errors import AttemptTimeout, PayloadRefused, Retry, Snooze, UnknownTask
 from holdfast.worker.run import Run, StopReason
-
-MESSAGE_LIMIT = 4 * 1024
-TRACEBACK_LIMIT = 16 * 1024
 
 
 def accept(definition: Definition[..., Any, Any], value: object) -> Outcome:
@@ -66,15 +64,6 @@ def describe(error: BaseException, *, retriable: bool = True) -> TaskError:
         traceback=_traceback(error),
         retriable=retriable,
     )
-
-
-def storable(text: str, limit: int) -> str:
-    """Make text that every store can hold, cutting out the middle of what is too long."""
-    text = text.replace("\x00", "\\0").encode("utf-8", "backslashreplace").decode("utf-8")
-    if len(text) <= limit:
-        return text
-    head = limit // 4
-    return f"{text[:head]}\n[… {len(text) - limit} characters left out …]\n{text[head - limit :]}"
 
 
 def _message(error: BaseException) -> str:

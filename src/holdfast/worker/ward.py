@@ -35,6 +35,7 @@ class Ward(asyncio.Protocol):
         self.exited: asyncio.Future[int] = loop.create_future()
         self.line_closed = asyncio.Event()
         self.refused = False
+        self.left = False
         when_exited(process.pid, loop, self._on_exit)
 
     @classmethod
@@ -97,6 +98,8 @@ class Ward(asyncio.Protocol):
                 self.ready.set_result(processes)
             case {"refused": _}:
                 self.refused = True
+            case {"left": _}:
+                self.left = True
             case {"groups": groups}:
                 self._beater.set_groups(groups)
             case {"lease": None}:

@@ -4,7 +4,8 @@
     await worker.run()          # until worker.stop(), from a signal handler or another thread
 
 `stop()` begins the drain: no more claims, what has not started goes back, what runs has `drain`
-seconds to end and is then stopped and handed back, uncharged. A second `stop()` means now.
+seconds to end and is then stopped and handed back, uncharged. A second `stop()` means now. An
+operator who asks the worker to drain (`WorkerStore.ask_to_drain`) does the same as one `stop()`.
 """
 
 from __future__ import annotations
@@ -24,13 +25,13 @@ from holdfast.ports.store import Store
 from holdfast.settings import Settings
 from holdfast.worker.engine import Engine
 from holdfast.worker.logs import log_to_stderr
+from holdfast.worker.maintenance.crew import crew
 from holdfast.worker.maintenance.patrol import patrol
-from holdfast.worker.maintenance.pruner import Pruner
-from holdfast.worker.maintenance.rescuer import Rescuer
 from holdfast.worker.membership import new_worker_id
 from holdfast.worker.middleware.chain import Middleware
 from holdfast.worker.pulse import Heart, StartHeart, ThreadHeart
 from holdfast.worker.run import StopReason
+from holdfast.worker.sendoff import Sendoff
 
 log = structlog.get_logger("holdfast.worker")
 
@@ -85,6 +86,9 @@ class Worker:
         self._stops = 0
         self._stopping = asyncio.Event()
         self._hurry = asyncio.Event()
+        self.was_sent_home = False
+        """Whether it stopped because an operator asked it to drain: no other should take its place.
+        """
 
     @property
     def id(self) -> WorkerId:
@@ -189,12 +193,13 @@ class Worker:
             engine.reporter.run(),
             patrol(engine.cancels, jitter=0.0),
             patrol(engine.membership),
+            patrol(Sendoff(self._store, lessee=engine.membership, on_asked=self._send_home)),
         ]
         if self._maintain:
-            rescuer = Rescuer(
+            agents = crew(
                 self._store, self._dispatcher, self._settings, own_id=lambda: engine.membership.id
             )
-            chores += [patrol(rescuer), patrol(Pruner(self._store, self._settings))]
+            chores += map(patrol, agents)
         return chores
 
     async def _unless_stopped(self, *work: asyncio.Future[None]) -> bool:
@@ -204,6 +209,11 @@ class Worker:
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         await _cancelled([stopping])
         return any(part.done() for part in work)
+
+    def _send_home(self) -> None:
+        self.was_sent_home = True
+        if not self._stopping.is_set():
+            self._count_stop()
 
     def _count_stop(self) -> None:
         self._stops += 1

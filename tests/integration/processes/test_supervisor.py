@@ -341,3 +341,17 @@ async def test_reload_restarts_the_processes_with_the_new_code(
 
 async def _has_state(handle: Any, state: State) -> bool:
     return bool((await handle.task_async()).state is state)
+
+
+async def test_a_worker_that_an_operator_sent_home_is_not_replaced(
+    app: Holdfast, start: Any
+) -> None:
+    service = start(processes=2)
+    first, second = await workers(app, 2)
+
+    assert await app.client.store.ask_to_drain(first.id)
+    left = await workers(app, 1)
+    assert await app.client.store.ask_to_drain(second.id)
+
+    assert [worker.id for worker in left] == [second.id]
+    assert await service.exit_code() == 0

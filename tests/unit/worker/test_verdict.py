@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.worker.verdict import TRACEBACK_LIMIT, describe, storable
+from holdfast.codec.text import TRACEBACK_LIMIT, storable
+from holdfast.worker.verdict import describe
 
 
 class Unprintable(Exception):

@@ -1,0 +1,118 @@
+"""Who the workers over HTTP are, as far as this process knows; the store knows all of them."""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.task import WorkerId
+from holdfast.errors import WorkerGone, WorkerNotFound
+from holdfast.ports.store import Store
+from holdfast.remote.values import HTTP
+
+ALIVE = frozenset({WorkerStatus.ACTIVE, WorkerStatus.DRAINING})
+ASK_AGAIN = 1.0
+"""Seconds for which an answer about draining is good."""
+
+
+@dataclass(slots=True)
+class Member:
+    """A living worker. Times by the monotonic clock."""
+
+    info: WorkerInfo
+    beat_at: float = 0.0
+    asked_at: float = 0.0
+    is_leaving: bool = False
+    """An operator wants it to leave, or it said itself that it will."""
+
+    @property
+    def id(self) -> WorkerId:
+        return self.info.id
+
+
+class Roster:
+    """Registers workers, and finds them again."""
+
+    def __init__(self, store: Store, *, heartbeat: float) -> None:
+        self._store = store
+        self._every = heartbeat / 2
+        self._members: dict[WorkerId, Member] = {}
+
+    async def register(
+        self,
+        *,
+        capabilities: Collection[str],
+        capacity: int,
+        queues: Collection[str] | None,
+        version: str,
+        host: str,
+    ) -> Member:
+        """Take in a new worker, under an id that nobody had before."""
+        info = WorkerInfo(
+            id=WorkerId(f"{HTTP}-{secrets.token_hex(8)}"),
+            host=host,
+            pid=0,
+            version=version,
+            queues=None if queues is None else tuple(dict.fromkeys(queues)),
+            capabilities=frozenset(capabilities) | {HTTP},
+            capacity=capacity,
+            kind=HTTP,
+        )
+        await self._store.register(info)
+        member = self._members[info.id] = Member(info, beat_at=time.monotonic())
+        return member
+
+    async def find(self, worker_id: WorkerId) -> WorkerInfo:
+        """The worker, dead or alive. `WorkerNotFound` for whoever is none of ours."""
+        known = self._members.get(worker_id)
+        if known is not None:
+            return known.info
+        for info in await self._store.workers():
+            if info.id == worker_id and info.kind == HTTP:
+                return info
+        raise WorkerNotFound(worker_id)
+
+    async def member(self, worker_id: WorkerId) -> Member:
+        """The living worker. `WorkerGone` if it was buried or has left."""
+        known = self._members.get(worker_id)
+        if known is None:
+            info = await self.find(worker_id)
+            if info.status not in ALIVE:
+                raise WorkerGone(worker_id)
+            leaving = info.drain_requested or info.status is WorkerStatus.DRAINING
+            known = self._members.setdefault(worker_id, Member(info, is_leaving=leaving))
+        return known
+
+    async def beat(
+        self, member: Member, *, load: int | None = None, status: WorkerStatus | None = None
+    ) -> None:
+        """Say that it is alive. `WorkerGone` if the store has given it up."""
+        member.beat_at = time.monotonic()
+        if not await self._store.beat(member.id, load=load, status=status):
+            self.forget(member.id)
+            raise WorkerGone(member.id)
+        if status is WorkerStatus.DRAINING:
+            member.is_leaving = True
+
+    async def saw(self, member: Member) -> None:
+        """It asked for something, so it lives: beat for it, unless that has just been done."""
+        if time.monotonic() - member.beat_at >= self._every:
+            await self.beat(member)
+
+    async def is_leaving(self, member: Member) -> bool:
+        """Whether it must not be given more. Asks the store, about once a second at most."""
+        if not member.is_leaving and time.monotonic() - member.asked_at >= ASK_AGAIN:
+            member.asked_at = time.monotonic()
+            member.is_leaving = await self._store.drain_requested(member.id)
+        return member.is_leaving
+
+    def forget(self, worker_id: WorkerId) -> None:
+        self._members.pop(worker_id, None)
+
+    def keep(self, alive: Collection[WorkerId]) -> None:
+        """Forget everybody else. (One that registered a moment ago is found again.)"""
+        for worker_id in self._members.keys() - set(alive):
+            del self._members[worker_id]

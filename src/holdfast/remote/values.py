@@ -1,0 +1,78 @@
+"""What a worker over HTTP says and is told, as values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from holdfast.core.task import Json, TaskError, TaskId, WorkerId
+
+HTTP = "http"
+"""The kind of these workers, and the capability that each of them has. Tasks of a type that no
+Python worker can know require it.
+"""
+
+
+class ResultStatus(StrEnum):
+    """How an attempt ended, in the worker's words. `released`: handed back, nothing is charged."""
+
+    COMPLETED = "completed"
+    FAILED = "failed"
+    RELEASED = "released"
+
+
+class Verdict(StrEnum):
+    """What became of a result. Only the first two mean that it counts."""
+
+    SAVED = "saved"
+    REPEATED = "repeated"
+    STALE = "lease_lost"
+    UNKNOWN = "task_not_found"
+    INVALID = "payload_refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registration:
+    """The answer to a new worker: who it is, and how often to beat and to ask."""
+
+    worker_id: WorkerId
+    poll_interval_ms: int
+    heartbeat_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteResult:
+    """How one attempt ended. `result` is for `completed`, `error` for `failed`; `retry_after`
+    (seconds) wins over the task's backoff.
+    """
+
+    task_id: TaskId
+    attempt: int
+    status: ResultStatus
+    result: Json = None
+    error: TaskError | None = None
+    retry_after: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResultAnswer:
+    """What became of one result; `detail` says why it does not count."""
+
+    task_id: TaskId
+    attempt: int
+    verdict: Verdict
+    detail: str | None = None
+
+    @property
+    def is_accepted(self) -> bool:
+        return self.verdict in (Verdict.SAVED, Verdict.REPEATED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heartbeat:
+    """The answer to a beat: which tasks to stop (cancelled, or no longer this worker's), and
+    whether to finish and leave.
+    """
+
+    cancel: tuple[TaskId, ...] = ()
+    drain: bool = False

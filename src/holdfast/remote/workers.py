@@ -1,0 +1,233 @@
+"""The engine for workers over HTTP: what each of their requests means."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Sequence
+
+import structlog
+
+from holdfast.core.attempt import Claim, Report, Settlement
+from holdfast.core.fleet import WorkerStatus
+from holdfast.core.lifecycle import Released
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import State, TaskId, WorkerId
+from holdfast.definitions.readers import read_capabilities, read_name
+from holdfast.definitions.registry import Registry
+from holdfast.errors import InvalidOption, StoreUnavailable, WorkerGone
+from holdfast.ports.dispatcher import Dispatcher
+from holdfast.ports.store import Store
+from holdfast.remote.desk import Desk
+from holdfast.remote.hall import Hall
+from holdfast.remote.handouts import Handout, Handouts
+from holdfast.remote.overseer import Overseer
+from holdfast.remote.roster import Member, Roster
+from holdfast.remote.values import Heartbeat, Registration, RemoteResult, ResultAnswer
+from holdfast.remote.verdicts import Judge
+from holdfast.settings import EVERY_QUEUE, Settings
+
+log = structlog.get_logger("holdfast.remote")
+
+LONGEST_WAIT = 30.0
+GRACE = 2.0
+"""Seconds after its timeout in which a worker may still say itself how its attempt ended."""
+AT_ONCE = 0.01
+"""Work that is due within this many seconds is announced to sleeping workers."""
+DRAINED_PAUSE = 1.0
+"""Seconds that a poll of a leaving worker takes, so that one that does not listen does not spin."""
+MOST_RUNNING = 100_000
+
+
+class RemoteWorkers:
+    """Workers over HTTP on one store. Its methods are for one event loop."""
+
+    def __init__(
+        self,
+        store: Store,
+        dispatcher: Dispatcher,
+        registry: Registry,
+        settings: Settings,
+        *,
+        grace: float = GRACE,
+    ) -> None:
+        self._store = store
+        self._dispatcher = dispatcher
+        self._settings = settings
+        self._judge = Judge(registry, settings)
+        self._handouts = Handouts(self._judge.timeout_of, grace=grace)
+        self._roster = Roster(store, heartbeat=settings.heartbeat)
+        self._desk = Desk(store, self._handouts, self._judge, on_saved=self._saved)
+        self._hall = Hall(
+            store,
+            dispatcher,
+            poll=settings.poll,
+            on_claimed=self._claimed,
+            give_back=self.give_back,
+            running=self._handouts.count,
+        )
+        self.overseer = Overseer(
+            store, self._roster, self._handouts, self._judge, on_saved=self._saved
+        )
+        """The maintenance that only a server does. Let every server process run it."""
+
+    async def register(
+        self,
+        *,
+        capabilities: Collection[str] = (),
+        capacity: int = 1,
+        queues: Collection[str] = ("default",),
+        version: str = "",
+        host: str = "",
+    ) -> Registration:
+        """Take in a new worker; `*` among its queues means all of them."""
+        member = await self._roster.register(
+            capabilities=read_capabilities("capabilities", list(capabilities)),
+            capacity=capacity,
+            queues=_read_queues(queues),
+            version=version,
+            host=host,
+        )
+        log.info("worker.registered", worker=member.id, host=host, version=version)
+        return Registration(
+            worker_id=member.id,
+            poll_interval_ms=round(self._settings.poll * 1000),
+            heartbeat_seconds=self._settings.heartbeat,
+        )
+
+    async def poll(
+        self, worker_id: WorkerId, *, limit: int, wait: float = LONGEST_WAIT
+    ) -> Sequence[Claim]:
+        """Tasks for the worker, as soon as there is one; an empty answer after `wait` seconds.
+
+        Counts as a sign of life. Cancel it when the client hangs up: what was claimed for nobody
+        goes back. A worker that is to leave gets nothing more.
+        """
+        member = await self._roster.member(worker_id)
+        await self._roster.saw(member)
+        if await self._roster.is_leaving(member):
+            await asyncio.sleep(min(wait, DRAINED_PAUSE))
+            return []
+        limit = min(limit, member.info.capacity)
+        try:
+            return await self._hall.poll(member, limit=limit, wait=min(wait, LONGEST_WAIT))
+        except WorkerGone:
+            self._roster.forget(worker_id)
+            raise
+
+    def timeout_of(self, claim: Claim) -> float | None:
+        """How many seconds its attempt may take, if there is a limit."""
+        return self._judge.timeout_of(claim)
+
+    async def give_back(self, claims: Sequence[Claim]) -> None:
+        """Hand back what nobody received, uncharged. If the store is away they stay with their
+        worker, whose heartbeat will not name them.
+        """
+        pairs = [(claim, self._judge.settle(claim, Released())) for claim in claims]
+        try:
+            await self._store.save([settlement for _, settlement in pairs])
+        except StoreUnavailable as error:
+            log.warning("tasks.not_given_back", tasks=len(claims), error=str(error))
+            return
+        self._handouts.drop(claims)
+        self._saved(pairs)
+        log.info("tasks.given_back", tasks=len(claims))
+
+    async def results(
+        self, worker_id: WorkerId, results: Sequence[RemoteResult]
+    ) -> Sequence[ResultAnswer]:
+        """Take results, each on its own; the answers come in the same order.
+
+        A worker that was buried may still hand in what nobody else was given.
+        """
+        await self._roster.find(worker_id)
+        return await self._desk.take(worker_id, results)
+
+    async def heartbeat(
+        self,
+        worker_id: WorkerId,
+        *,
+        load: int | None = None,
+        status: WorkerStatus | None = None,
+        reports: Sequence[Report] = (),
+        running: Collection[TaskId] | None = None,
+    ) -> Heartbeat:
+        """The worker lives. Says which of its tasks to stop, and whether to leave.
+
+        `running` is all that the worker knows that it has. What it was given and does not name,
+        beat after beat, never reached it, and is handed back; what it names and no longer has, it
+        is told to stop.
+        """
+        member = await self._roster.member(worker_id)
+        await self._roster.beat(member, load=load, status=status)
+        stop = dict.fromkeys(await self._store.cancel_requests(worker_id))
+        self._handouts.mark_cancelled(worker_id, stop)
+        if reports:
+            refused = await self._store.report(reports)
+            stop |= dict.fromkeys(refusal.task_id for refusal in refused)
+        if running is not None:
+            stop |= dict.fromkeys(await self._reconcile(member, frozenset(running)))
+        drain = await self._roster.is_leaving(member)
+        if drain:
+            await self._hall.dismiss(worker_id)
+        return Heartbeat(cancel=tuple(stop), drain=drain)
+
+    async def drain(self, worker_id: WorkerId) -> int:
+        """The worker takes no more; how many tasks it still has. With none left it has left."""
+        info = await self._roster.find(worker_id)
+        if info.status is WorkerStatus.STOPPED:
+            return 0
+        member = await self._roster.member(worker_id)
+        await self._roster.beat(member, status=WorkerStatus.DRAINING)
+        await self._hall.dismiss(worker_id)
+        which = TaskFilter(worker_id=worker_id, states=frozenset({State.RUNNING}))
+        left = await self._store.count(which, limit=MOST_RUNNING)
+        if not left:
+            await self._store.retire(worker_id)
+            self._roster.forget(worker_id)
+        return left
+
+    async def close(self) -> None:
+        """Answer every poll that waits, and let go of the listeners."""
+        await self._hall.close()
+
+    async def _reconcile(self, member: Member, named: frozenset[TaskId]) -> Collection[TaskId]:
+        """Compare what the worker has with what it was given; returns what it must stop."""
+        known = self._handouts.of(member.id)
+        strays: list[Handout] = []
+        for task_id, handout in known.items():
+            handout.missed = 0 if task_id in named else handout.missed + 1
+            old = self._handouts.age(handout) > 2 * self._settings.heartbeat
+            if handout.missed > 1 and old:
+                strays.append(handout)
+        if strays:
+            claims = await self.overseer.still_running(strays)
+            for claim in claims:
+                log.warning("task.stray", task=claim.task_id, attempt=claim.attempt)
+            if claims:
+                await self.give_back(claims)
+        return await self.overseer.adopt_running(member.id, sorted(named - known.keys()))
+
+    def _claimed(self, claims: Sequence[Claim]) -> None:
+        for claim in claims:
+            self._handouts.add(claim)
+
+    def _saved(self, pairs: Sequence[tuple[Claim, Settlement]]) -> None:
+        """These are on disk: wake whoever may take what they made ready. Nobody submits that."""
+        queues: set[str] = set()
+        for claim, settlement in pairs:
+            again = settlement.cause is not None
+            if again:
+                self._hall.nudge(settlement.delay)
+            if (again and settlement.delay <= AT_ONCE) or claim.lock is not None:
+                queues.add(claim.queue)
+        if queues:
+            self._dispatcher.wake(queues)
+
+
+def _read_queues(queues: Collection[str]) -> tuple[str, ...] | None:
+    if EVERY_QUEUE in queues:
+        return None
+    if not queues:
+        raise InvalidOption("queues", "expected at least one queue, or '*' for all of them")
+    names = (read_name(f"queues[{n}]", queue) for n, queue in enumerate(queues))
+    return tuple(dict.fromkeys(names))
