@@ -157,6 +157,16 @@ class Holdfast(Face):
         await self.verbs()
         await self.worker(burst=burst, app_spec=app_spec, **settings).run()
 
+    async def maintain(self) -> None:
+        """Rescue the tasks of lost workers and prune old history until cancelled, as every worker
+        does beside its work: for a process that runs none, such as a server.
+        """
+        from holdfast.worker.maintenance.crew import maintain  # noqa: PLC0415 - few need it
+
+        client = await self.verbs()
+        overseer = client.remote.overseer
+        await maintain(client.store, client.dispatcher, self.settings, more=[overseer])
+
     def migrate(self) -> Sequence[int]:
         """Bring the store's schema to this release's version; the versions applied."""
         return self.wait_for(self.migrate_async())

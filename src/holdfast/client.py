@@ -11,15 +11,18 @@ import threading
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeVar, Unpack
+from datetime import datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from holdfast.core.attempt import History
+from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.ids import uuid7
-from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE
+from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import Page, TaskFilter
 from holdfast.core.stats import Stats
-from holdfast.core.task import Added, NewTask, Priority, State, Task, TaskId
+from holdfast.core.task import Added, NewTask, Priority, State, Task, TaskId, WorkerId
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
 from holdfast.definitions.context import current_context
@@ -30,11 +33,16 @@ from holdfast.filters import FilterKeywords, TaskRef, read_id, where
 from holdfast.ports.dispatcher import Dispatcher, RidingDispatcher
 from holdfast.ports.store import CallingStore, Store
 from holdfast.settings import Settings
+from holdfast.tokens import Tokens
+
+if TYPE_CHECKING:
+    from holdfast.remote import RemoteWorkers
 
 MOST_PER_PAGE = 1000
 SLICE = 1000
 """How many tasks one step of a bulk verb changes at most, so that none holds the store for long."""
 UNCOUNTED = 1_000_000_000
+ASK_CLOCK_EVERY = 1.0
 
 T = TypeVar("T")
 
@@ -49,6 +57,7 @@ class Client:
         self.dispatcher = dispatcher
         self.registry = registry
         self.settings = settings
+        self.tokens = Tokens(store)
         self._riding = (
             (store, dispatcher)
             if isinstance(store, CallingStore) and isinstance(dispatcher, RidingDispatcher)
@@ -57,6 +66,14 @@ class Client:
         self._ids = IdMaker()
         self._head_starts = {p: settings.aging.head_start(p) for p in Priority}
         self._common: dict[object, tuple[Any, ...]] = {}
+        self._clock: tuple[datetime, float] | None = None
+
+    @cached_property
+    def remote(self) -> RemoteWorkers:
+        """The engine for workers over HTTP. Only a server needs it."""
+        from holdfast.remote import RemoteWorkers  # noqa: PLC0415 - others should not pay
+
+        return RemoteWorkers(self.store, self.dispatcher, self.registry, self.settings)
 
     async def submit(self, call: Call[Any]) -> Added:
         """Store one task. When it returns, the task is durable."""
@@ -99,12 +116,16 @@ class Client:
         *,
         limit: int = 100,
         after: str | None = None,
+        oldest_first: bool = False,
         **words: Unpack[FilterKeywords],
     ) -> Page:
-        """A page of tasks, newest first. Its `next`, passed as `after`, brings the next one."""
+        """A page of tasks, newest first unless told otherwise. Its `next`, passed as `after`,
+        brings the next one.
+        """
         if not 1 <= limit <= MOST_PER_PAGE:
             raise InvalidOption("limit", f"expected 1 to {MOST_PER_PAGE}, got {limit}")
-        return await self.store.list(_filter(which, words), limit=limit, after=after)
+        chosen = _filter(which, words)
+        return await self.store.list(chosen, limit=limit, after=after, oldest_first=oldest_first)
 
     async def count(
         self,
@@ -142,10 +163,21 @@ class Client:
         raise _refused(task, "cancel", {*CANCELLABLE_AT_ONCE, State.RUNNING})
 
     async def cancel_many(
-        self, which: TaskFilter | None = None, /, **words: Unpack[FilterKeywords]
+        self,
+        which: TaskFilter | None = None,
+        /,
+        *,
+        dry_run: bool = False,
+        **words: Unpack[FilterKeywords],
     ) -> int:
-        """Cancel every matching task that has not ended; how many were cancelled or asked."""
+        """Cancel every matching task that has not ended; how many were cancelled or asked.
+
+        With `dry_run` nothing is changed and they are only counted; running ones that were asked
+        before are counted too.
+        """
         chosen, done = _filter(which, words), 0
+        if dry_run:
+            return await self._count_in(chosen, UNFINISHED)
         while True:
             changed = await self.store.cancel(chosen, limit=SLICE)
             done += len(changed)
@@ -173,15 +205,19 @@ class Client:
         /,
         *,
         pace: float | None = None,
+        dry_run: bool = False,
         **words: Unpack[FilterKeywords],
     ) -> int:
         """Start matching tasks again, dead letters unless `state` says otherwise; how many.
 
-        With `pace` (tasks per second) they become eligible one after another, oldest first.
+        With `pace` (tasks per second) they become eligible one after another, oldest first. With
+        `dry_run` nothing is changed and they are only counted.
         """
         if pace is not None and not 0 < pace <= 1e6:
             raise InvalidOption("pace", f"expected tasks per second, more than 0, got {pace!r}")
         chosen = _dead_unless_told(_filter(which, words))
+        if dry_run:
+            return await self._count_in(chosen, REQUEUEABLE)
         # What is replayed may end and match again, so the number is fixed before the first step.
         # A pace counts from its first task: it needs one step for all.
         total, done = await self.store.count(chosen, limit=UNCOUNTED), 0
@@ -194,13 +230,21 @@ class Client:
         return done
 
     async def discard(
-        self, which: TaskFilter | None = None, /, **words: Unpack[FilterKeywords]
+        self,
+        which: TaskFilter | None = None,
+        /,
+        *,
+        dry_run: bool = False,
+        **words: Unpack[FilterKeywords],
     ) -> int:
         """Forget matching tasks for good, dead letters unless `state` says otherwise; how many.
 
-        Tasks that have not ended are left alone.
+        Tasks that have not ended are left alone. With `dry_run` nothing is changed and they are
+        only counted.
         """
         chosen, done = _dead_unless_told(_filter(which, words)), 0
+        if dry_run:
+            return await self._count_in(chosen, TERMINAL)
         while True:
             gone = await self.store.discard(chosen, limit=SLICE)
             done += gone
@@ -214,6 +258,10 @@ class Client:
     async def workers(self) -> Sequence[WorkerInfo]:
         """All workers known, newest first, dead and stopped ones too until they are pruned."""
         return await self.store.workers()
+
+    async def ask_to_drain(self, worker_id: str) -> bool:
+        """Ask a worker to finish what it has and leave. False if no such worker is alive."""
+        return await self.store.ask_to_drain(WorkerId(worker_id))
 
     async def pause(self, queue: str) -> bool:
         """Stop handing out this queue's tasks; running ones go on. False if it was paused."""
@@ -238,9 +286,30 @@ class Client:
             if gone < SLICE:
                 return done
 
+    async def due_callbacks(self, *, limit: int, lease: float) -> Sequence[Callback]:
+        """Notices of ended tasks that are due, this caller's alone for `lease` seconds."""
+        return await self.store.due_callbacks(limit=limit, lease=lease)
+
+    async def callback_done(
+        self, callback: Callback, *, retry_in: float | None = None, error: str | None = None
+    ) -> bool:
+        """Say how a delivery went; False if the notice was no longer the caller's."""
+        return await self.store.callback_done(callback, retry_in=retry_in, error=error)
+
     async def migrate(self) -> Sequence[int]:
         """Bring the store's schema to this release's version; the versions applied."""
         return await self.store.migrate()
+
+    async def schema_version(self) -> int:
+        """The version of the store's schema."""
+        return await self.store.schema_version()
+
+    async def now(self) -> datetime:
+        """The time by the store's clock, which is asked once a second at most."""
+        at = time.monotonic()
+        if self._clock is None or at - self._clock[1] > ASK_CLOCK_EVERY:
+            self._clock = (await self.store.now(), at)
+        return self._clock[0] + timedelta(seconds=at - self._clock[1])
 
     async def doctor(self) -> Sequence[str]:
         """What is wrong with the store, in sentences; nothing if it is well."""
@@ -287,6 +356,11 @@ class Client:
                 "Submit through it: `f.options(connection=conn).submit_async(…)`, where `conn` is "
                 "what `ctx.transaction()` gave.",
             )
+
+    async def _count_in(self, which: TaskFilter, states: frozenset[State]) -> int:
+        """How many of the matching tasks are in one of these states."""
+        wanted = states if which.states is None else states & which.states
+        return await self.store.count(replace(which, states=wanted), limit=UNCOUNTED)
 
     async def _requeue(
         self, which: TaskFilter, *, limit: int, pace: float | None = None

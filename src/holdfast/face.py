@@ -65,6 +65,7 @@ class Face(Opens):
     discard, discard_async = both(Client.discard)
     stats, stats_async = both(Client.stats)
     workers, workers_async = both(Client.workers)
+    ask_to_drain, ask_to_drain_async = both(Client.ask_to_drain)
     pause, pause_async = both(Client.pause)
     resume, resume_async = both(Client.resume)
     prune, prune_async = both(Client.prune)

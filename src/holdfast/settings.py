@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
@@ -28,6 +28,7 @@ PREFIX = "HOLDFAST_"
 PREFIX_OF_TESTS = "HOLDFAST_TEST_"
 """Variables of `holdfast.testing` (where its servers are found); no settings."""
 EVERY_QUEUE = "*"
+SHORTEST_SECRET = 16
 
 _RETRIES = {Priority.CRITICAL: 5, Priority.HIGH: 5, Priority.NORMAL: 3, Priority.LOW: 2}
 _TIMEOUTS = {
@@ -69,13 +70,20 @@ class SettingsKeywords(TypedDict, total=False):
     concurrency: int | None
     processes: int | None
     capabilities: Names | None
+    open_queues: Names | None
+    max_body: Size | None
+    rate_limit: float | None
+    request_timeout: Duration | None
+    callback_hosts: Names | None
+    callback_secret: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The settings, read and checked; times in seconds, sizes in bytes.
 
-    `max_retries` and `timeout` None means: by priority (`retries_for`, `timeout_for`).
+    `max_retries` and `timeout` None means: by priority (`retries_for`, `timeout_for`). A
+    `rate_limit` of 0 means none.
     """
 
     url: str = "sqlite:///holdfast.db"
@@ -102,6 +110,12 @@ class Settings:
     concurrency: int = 10
     processes: int = 1
     capabilities: frozenset[str] = frozenset()
+    open_queues: frozenset[str] = frozenset()
+    max_body: int = 16 * 1024 * 1024
+    rate_limit: float = 0.0
+    request_timeout: float = 30.0
+    callback_hosts: frozenset[str] = frozenset()
+    callback_secret: str | None = field(default=None, repr=False)
 
     @classmethod
     def load(cls, **overrides: Unpack[SettingsKeywords]) -> Self:
@@ -269,8 +283,35 @@ def _queues(value: object) -> tuple[str, ...]:
     return names
 
 
-def _capabilities(value: object) -> frozenset[str]:
+def _name_set(value: object) -> frozenset[str]:
     return frozenset() if value == "" else frozenset(_names(value))
+
+
+def _open_queues(value: object) -> frozenset[str]:
+    names = _name_set(value)
+    if EVERY_QUEUE in names:
+        raise ValueError(
+            f"expected names of queues, got {value!r}. A misspelt task type would be accepted on "
+            "every queue; name those that HTTP workers serve."
+        )
+    return names
+
+
+def _rate(value: object) -> float:
+    try:
+        number = float(value) if isinstance(value, (int, float, str)) else math.nan
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= 1e9 or isinstance(value, bool):
+        raise ValueError(f"expected requests per second, or 0 for no limit, got {value!r}")
+    return number
+
+
+def _secret(value: object) -> str:
+    if not isinstance(value, str) or len(value) < SHORTEST_SECRET:
+        # Without what was found: it may be the better half of a real secret.
+        raise ValueError(f"expected a secret text of {SHORTEST_SECRET} characters or more")
+    return value
 
 
 _READERS: dict[str, Callable[[object], object]] = {
@@ -297,5 +338,11 @@ _READERS: dict[str, Callable[[object], object]] = {
     "queues": _queues,
     "concurrency": _whole(1),
     "processes": _whole(1),
-    "capabilities": _capabilities,
+    "capabilities": _name_set,
+    "open_queues": _open_queues,
+    "max_body": _size,
+    "rate_limit": _rate,
+    "request_timeout": _duration,
+    "callback_hosts": _name_set,
+    "callback_secret": _secret,
 }

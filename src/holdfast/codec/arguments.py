@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Unpack, get_args, get_origin
 
@@ -11,10 +11,12 @@ import orjson
 from pydantic import ValidationError
 from pydantic_core import CoreSchema, SchemaSerializer, SchemaValidator
 
+from holdfast.codec import secrets
 from holdfast.codec.shape import (
     CORE_CONFIG,
     UNSERIALIZABLE,
     canonical,
+    described,
     digest,
     field_schema,
     is_loose,
@@ -40,10 +42,17 @@ _TELL_APART = "JSON cannot tell the types under this annotation apart; annotate 
 
 
 class ArgumentCodec:
-    """One function's arguments. `parameters` come without the context, hints as resolved types."""
+    """One function's arguments. `parameters` come without the context, hints as resolved types.
+
+    `secret_fields` are paths such as `password` or `card.number`, secret beside what is so by type.
+    """
 
     def __init__(
-        self, task: str, parameters: Sequence[Parameter], hints: Mapping[str, Any]
+        self,
+        task: str,
+        parameters: Sequence[Parameter],
+        hints: Mapping[str, Any],
+        secret_fields: Sequence[str] = (),
     ) -> None:
         self._task = task
         self._parameters = parameters
@@ -62,8 +71,14 @@ class ArgumentCodec:
         validator = SchemaValidator(schema, CORE_CONFIG)
         self._is_loose = is_loose(schema)
         self._validate: Callable[[object], Values] = validator.validate_python
-        self._validate_json: Callable[[bytes], Values] = validator.validate_json
+        self._validate_json: Callable[..., Values] = validator.validate_json
+        self._schema = schema
         self._serialize = SchemaSerializer(schema, CORE_CONFIG).to_python
+        self._mask_fields = [field.split(".") for field in secret_fields]
+        self._serialize_masked = self._serialize
+        if secrets.has_secrets(schema):
+            self._serialize = secrets.revealing_serializer(schema).to_python
+        self._secret = _secret_parameters(schema, self._mask_fields)
         self._defaults = {
             p.name: p.default
             for p in parameters
@@ -81,21 +96,30 @@ class ArgumentCodec:
         except ValidationError as error:
             raise self._misfit(error) from None
 
-    def check_json(self, named: Mapping[str, Json]) -> Values:
+    def check_json(self, named: Mapping[str, Json], *, strict: bool = False) -> Values:
         """Like `check`, for JSON values given by name: `"aGk="` is bytes, `"2030-01-01"` a date.
 
-        A name that is no parameter goes to `**kwargs`, if the function has it.
+        A name that is no parameter goes to `**kwargs`, if the function has it. With `strict`, `"3"`
+        is no integer: what JSON can say, it must say.
         """
         self._guarded(check_value, dict(named), "$")
         values = dict(named)
         if self._extra is not None:
             known = {p.name for p in self._parameters}
             strangers = {name: values.pop(name) for name in named if name not in known}
-            values[self._extra] = values.get(self._extra, {}) | strangers
+            extra = values.get(self._extra, {})
+            values[self._extra] = extra | strangers if isinstance(extra, dict) else extra
         try:
-            return self._validate(self._defaults | self._validate_json(orjson.dumps(values)))
+            read = self._validate_json(orjson.dumps(values), strict=strict or None)
+            return self._validate(self._defaults | read)
         except ValidationError as error:
             raise self._misfit(error) from None
+
+    def json_schema(self, reference: str) -> dict[str, Json]:
+        """What `check_json` takes, as a JSON Schema; `reference` is where its definitions will be,
+        such as `"#/$defs/{model}"`. What has no JSON Schema is left open.
+        """
+        return described(self._schema, reference, extra=self._extra)
 
     def dump(self, values: Values) -> bytes:
         """Encode checked arguments; `PayloadRefused` names what no store may hold."""
@@ -104,7 +128,24 @@ class ArgumentCodec:
         encoded = orjson.dumps(plain)
         if self._is_loose:
             self._refuse_to_change(values, encoded)
+        if self._secret:
+            return orjson.dumps(secrets.marked(plain, self._secret_paths(values, plain)))
         return encoded
+
+    def masked(self, payload: bytes) -> Json:
+        """A stored payload to be shown. One that does not fit the function as it is now, where that
+        has secrets, shows only its names: nobody knows any more where they are.
+        """
+        shown_as_marked = secrets.masked(payload)
+        if not self._secret:
+            return shown_as_marked
+        try:
+            values = self._read(payload, _ANOTHER_VERSION)
+            known = self._serialize_masked(values, mode="json", warnings="none")
+        except (InvalidArguments, *UNSERIALIZABLE):
+            named = isinstance(shown_as_marked, dict)
+            return dict.fromkeys(shown_as_marked, secrets.MASK) if named else secrets.MASK
+        return secrets.hide(known, self._mask_fields)
 
     def check_limit(self, payload: bytes, limit: int) -> None:
         """Refuse a payload of more than `limit` bytes."""
@@ -161,10 +202,19 @@ class ArgumentCodec:
         close = get_close_matches(name, self._by_name, n=1)
         return "is no parameter of this task" + (f" (did you mean {close[0]!r}?)" if close else "")
 
+    def _secret_paths(self, values: Values, plain: Json) -> Iterator[secrets.Path]:
+        yield from secrets.differences(
+            plain, self._serialize_masked(values, mode="json", warnings="none")
+        )
+        yield from (field for field in self._mask_fields if field[0] in plain)
+
     def _read(self, payload: bytes, what_now: str) -> Values:
         try:
-            return self._validate_json(payload)
+            return self._validate_json(secrets.revealed(payload) if self._secret else payload)
         except ValidationError as error:
+            plain = secrets.revealed(payload)
+            if plain is not payload and not self._secret:
+                return self._read(plain, what_now)  # it had secrets when it was submitted
             raise self._misfit(error, what_now) from None
 
     def _refuse_to_change(self, values: Values, encoded: bytes) -> None:
@@ -173,12 +223,15 @@ class ArgumentCodec:
         """
         arrived = self._read(encoded, _NOTHING_SUBMITTED)
         problems = [
-            (name, f"would arrive as {shown(arrived.get(name))}. {_TELL_APART}")
+            (name, f"would arrive as {self._shown(name, arrived.get(name))}. {_TELL_APART}")
             for name, value in values.items()
             if not is_same(value, arrived.get(name))
         ]
         if problems:
             raise self._refusal(problems)
+
+    def _shown(self, name: str, value: object) -> str:
+        return "something else" if name in self._secret else shown(value)
 
     def _serialized(self, values: Values, mode: str) -> Json:
         try:
@@ -205,7 +258,7 @@ class ArgumentCodec:
     ) -> InvalidArguments:
         problems = [
             (path, self._stranger(path) if kind == "extra_forbidden" and "." not in path else text)
-            for path, kind, text in problems_of(error, "arguments")
+            for path, kind, text in problems_of(error, "arguments", self._secret)
         ]
         return self._refusal(problems, what_now)
 
@@ -227,6 +280,19 @@ def _can_be_sent(default: object, schema: CoreSchema) -> bool:
     except UNSERIALIZABLE:
         return False
     return True
+
+
+def _secret_parameters(schema: Any, fields: Sequence[Sequence[str]]) -> frozenset[str]:
+    """The parameters with something secret in them. Schemas that refer to others (recursive models)
+    are taken as a whole.
+    """
+    named = {field[0] for field in fields}
+    whole = schema["type"] == "definitions"
+    parts = (schema["schema"] if whole else schema)["fields"]
+    by_type = {
+        name for name, part in parts.items() if secrets.has_secrets(schema if whole else part)
+    }
+    return frozenset(named | by_type)
 
 
 def _name_of(parameters: Sequence[Parameter], kind: object) -> str | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, JsonSchemaWarningKind
 from pydantic_core import (
     CoreConfig,
     CoreSchema,
@@ -52,6 +53,28 @@ def schema_of(
     return made
 
 
+def described(schema: CoreSchema, reference: str, *, extra: str | None) -> dict[str, Json]:
+    """A schema made by `schema_of` as JSON Schema; the field `extra` takes all other names."""
+    made: dict[str, Json] = _Lenient(ref_template=reference).generate(schema, mode="validation")
+    made.pop("title", None)
+    if extra is not None:
+        rest = made["properties"].pop(extra)
+        made["additionalProperties"] = rest.get("additionalProperties", True)
+    return made
+
+
+class _Lenient(GenerateJsonSchema):
+    """Leaves open what JSON Schema cannot say, and says nothing of defaults that it cannot show."""
+
+    ignored_warning_kinds: set[JsonSchemaWarningKind] = {
+        "skipped-choice",
+        "non-serializable-default",
+    }
+
+    def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> JsonSchemaValue:
+        return {}
+
+
 def field_schema(schema: Any, name: str) -> CoreSchema:
     """One field's schema out of an object's, with the definitions it refers to."""
     if schema["type"] == "definitions":
@@ -87,8 +110,14 @@ def _compares_by_identity(value: object) -> bool:
     )
 
 
-def problems_of(error: ValidationError, root: str) -> Iterator[tuple[str, str, str]]:
-    """Each problem as (path, kind, sentence); the path reads like `items[3].price`."""
+def problems_of(
+    error: ValidationError, root: str, secret: Collection[str] = ()
+) -> Iterator[tuple[str, str, str]]:
+    """Each problem as (path, kind, sentence); the path reads like `items[3].price`.
+
+    What was given for the fields named `secret` is not repeated.
+    """
+    hidden = {(name,) for name in secret}
     for problem in error.errors(include_url=False, include_context=False):
         place = "".join(
             f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"]
@@ -96,7 +125,7 @@ def problems_of(error: ValidationError, root: str) -> Iterator[tuple[str, str, s
         text = problem["msg"][0].lower() + problem["msg"][1:]
         given = (
             ""
-            if problem["type"] in {"missing", "json_invalid"}
+            if problem["type"] in {"missing", "json_invalid"} or problem["loc"][:1] in hidden
             else f", got {shown(problem['input'])}"
         )
         yield place.removeprefix(".") or root, problem["type"], f"{text}{given}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from holdfast.core.task import Added, NewTask, Priority, TaskId
 from holdfast.definitions.backoff import dump_policy
+from holdfast.definitions.callbacks import check_callback
 from holdfast.definitions.handle import Handle
 from holdfast.definitions.options import NO_OPTIONS, Options
 from holdfast.errors import InvalidOption
@@ -77,7 +78,20 @@ class Call(Generic[R_co]):
             requires=definition.requires if options.requires is None else options.requires,
             tags=_joined(definition.tags, options.tags),
             owner=options.owner,
+            callback=_callback(options, settings),
         )
+
+
+def _callback(options: Options, settings: Settings) -> str | None:
+    if options.callback is None:
+        return None
+    if settings.callback_secret is None:
+        raise InvalidOption(
+            "callback",
+            "callbacks are signed, and there is nothing to sign them with: set `callback_secret`, "
+            "the same for submitters and servers.",
+        )
+    return check_callback(options.callback, settings.callback_hosts)
 
 
 def _joined(some: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:

@@ -62,6 +62,7 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         self.memory_limit = spec.memory_limit
         self.tags = spec.tags
         self.requires = spec.requires
+        self.secret_fields = spec.secret_fields
         self._home = home
         self._signature = signature
         self._arguments: ArgumentCodec | None = None
@@ -84,6 +85,10 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         `InvalidArguments` if it does not fit the function as it is now.
         """
         return (self._arguments or self._argument_codec()).load(payload)
+
+    def masked(self, payload: bytes) -> Json:
+        """A stored payload as anybody may see it: secrets are stars."""
+        return (self._arguments or self._argument_codec()).masked(payload)
 
     def dump_result(self, value: Any) -> bytes:
         """Encode what the handler returned; `PayloadRefused` if it cannot be stored."""
@@ -122,9 +127,15 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         """Check arguments as a Python caller gives them."""
         return self._call(self._argument_codec().check(args, kwargs), options)
 
-    def make_json_call(self, arguments: Mapping[str, Json], options: Options) -> Call[R]:
-        """Check arguments that are JSON values by name."""
-        return self._call(self._argument_codec().check_json(arguments), options)
+    def make_json_call(
+        self, arguments: Mapping[str, Json], options: Options, *, strict: bool = False
+    ) -> Call[R]:
+        """Check arguments that are JSON values by name; with `strict`, `"3"` is no integer."""
+        return self._call(self._argument_codec().check_json(arguments, strict=strict), options)
+
+    def json_schema(self, reference: str) -> dict[str, Json]:
+        """What `make_json_call` takes, as a JSON Schema; see `ArgumentCodec.json_schema`."""
+        return self._argument_codec().json_schema(reference)
 
     def check_limit(self, payload: bytes, limit: int) -> None:
         """Refuse a payload that is too large."""
@@ -158,7 +169,7 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
     def _argument_codec(self) -> ArgumentCodec:
         if self._arguments is None:
             try:
-                self._arguments = self._signature.argument_codec(self.name)
+                self._arguments = self._signature.argument_codec(self.name, self.secret_fields)
             except Unresolved as error:
                 raise _Undefined(self.name, error) from None
         return self._arguments

@@ -37,7 +37,8 @@ class TaskKeywords(TypedDict, total=False):
     """The decorator's options.
 
     `timeout_growth` multiplies the time limit with every charged attempt, up to `timeout_cap`.
-    `lock` and a `unique` that is text are templates over the arguments.
+    `lock` and a `unique` that is text are templates over the arguments. `secret_fields` are
+    parameters, or places in them (`card.number`), that are never shown.
     """
 
     name: str | None
@@ -55,6 +56,7 @@ class TaskKeywords(TypedDict, total=False):
     memory_limit: Size | None
     tags: str | Collection[str] | None
     requires: str | Collection[str] | None
+    secret_fields: str | Collection[str] | None
 
 
 class SubmitKeywords(TypedDict, total=False):
@@ -62,9 +64,10 @@ class SubmitKeywords(TypedDict, total=False):
 
     `run_at` is an aware datetime or ISO text with an offset; a naive one needs `timezone`.
     `expires` is a duration from now, or an instant. `lock` and the keys are taken literally: they
-    are often made from users' data, which must not be read as a template. `connection` is your own
-    open connection to the store's database: the task is part of its transaction, visible when you
-    commit and gone if you roll back.
+    are often made from users' data, which must not be read as a template. `callback` is a URL that
+    a server tells when the task has ended. `connection` is your own open connection to the store's
+    database: the task is part of its transaction, visible when you commit and gone if you roll
+    back.
     """
 
     queue: str | None
@@ -82,6 +85,7 @@ class SubmitKeywords(TypedDict, total=False):
     tags: str | Collection[str] | None
     requires: str | Collection[str] | None
     owner: str | None
+    callback: str | None
     connection: object | None
 
 
@@ -104,6 +108,7 @@ class Options:
     tags: tuple[str, ...] = ()
     requires: frozenset[str] | None = None
     owner: str | None = None
+    callback: str | None = None
     connection: object | None = None
 
 
@@ -122,6 +127,7 @@ _READERS: Mapping[str, Callable[[str, object], object]] = {
     "tags": readers.read_tags,
     "requires": readers.read_capabilities,
     "owner": readers.read_key,
+    "callback": readers.read_key,
     "connection": lambda _name, value: value,
 }
 

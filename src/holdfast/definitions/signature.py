@@ -47,9 +47,9 @@ class Signature:
         """The parameters' names, without the context."""
         return tuple(p.name for p in self.parameters)
 
-    def argument_codec(self, task: str) -> ArgumentCodec:
+    def argument_codec(self, task: str, secret_fields: Sequence[str] = ()) -> ArgumentCodec:
         hints = {p.name: self._hint(p.annotation) for p in self.parameters}
-        return _built(partial(ArgumentCodec, task, self.parameters, hints), task)
+        return _built(partial(ArgumentCodec, task, self.parameters, hints, secret_fields), task)
 
     def result_codec(self, task: str) -> ResultCodec:
         annotation = getattr(self._function, "__annotations__", {}).get("return", Parameter.empty)

@@ -38,6 +38,7 @@ class Spec:
     memory_limit: int | None = None
     tags: tuple[str, ...] = ()
     requires: frozenset[str] = frozenset()
+    secret_fields: tuple[str, ...] = ()
 
 
 def read_spec(
@@ -55,6 +56,8 @@ def read_spec(
         read["lock"] = key_maker("lock", given["lock"], signature.names)
     if "unique" in given:
         read["unique"] = _unique(given["unique"], signature)
+    if "secret_fields" in given:
+        read["secret_fields"] = _secret_fields(given["secret_fields"], signature)
     spec = Spec(**read)
     if spec.memory_limit is not None and spec.executor is not Executor.PROCESS:
         raise InvalidOption(
@@ -86,6 +89,20 @@ def _unique(value: object, signature: Signature) -> MakeKey | Literal[True] | No
     if isinstance(value, bool):
         return True if value else None
     return key_maker("unique", value, signature.names)
+
+
+def _secret_fields(value: object, signature: Signature) -> tuple[str, ...]:
+    fields = readers.read_tags("secret_fields", value)
+    for field in fields:
+        first = field.partition(".")[0]
+        if first not in signature.names:
+            raise InvalidOption(
+                "secret_fields",
+                f"names {first!r}, which is no parameter of the task."
+                f"{readers.hint(first, signature.names)} "
+                f"It has: {', '.join(signature.names) or 'none'}.",
+            )
+    return fields
 
 
 def _retry(option: str, value: object) -> Retry:

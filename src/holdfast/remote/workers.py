@@ -35,6 +35,8 @@ AT_ONCE = 0.01
 """Work that is due within this many seconds is announced to sleeping workers."""
 DRAINED_PAUSE = 1.0
 """Seconds that a poll of a leaving worker takes, so that one that does not listen does not spin."""
+MOST_AT_ONCE = 1000
+"""Tasks in one answer: each may carry a megabyte."""
 MOST_RUNNING = 100_000
 
 
@@ -107,7 +109,7 @@ class RemoteWorkers:
         if await self._roster.is_leaving(member):
             await asyncio.sleep(min(wait, DRAINED_PAUSE))
             return []
-        limit = min(limit, member.info.capacity)
+        limit = min(limit, member.info.capacity, MOST_AT_ONCE)
         try:
             return await self._hall.poll(member, limit=limit, wait=min(wait, LONGEST_WAIT))
         except WorkerGone:

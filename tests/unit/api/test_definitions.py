@@ -194,7 +194,7 @@ class TestOptions:
             name="n", queue="mail", priority="medium", max_retries=7, timeout="1m",
             timeout_growth=2, timeout_cap="3m", retry=fixed("5s"), no_retry_for=KeyError,
             executor="process", memory_limit="64MiB", tags=["a", "b", "a"], requires={"gpu"},
-            unique=True, lock="doc:{doc}",
+            unique=True, lock="doc:{doc}", secret_fields="doc",
         )  # fmt: skip
         def task(doc: int) -> None: ...
 
@@ -207,6 +207,7 @@ class TestOptions:
         assert task.executor is Executor.PROCESS
         assert task.memory_limit == 64 * 1024 * 1024
         assert (task.tags, task.requires) == (("a", "b"), frozenset({"gpu"}))
+        assert task.secret_fields == ("doc",)
 
     def test_the_test_above_names_every_option(self) -> None:
         source = inspect.getsource(self.test_every_option_is_read)

@@ -14,6 +14,7 @@ from holdfast.core.task import Priority
 from holdfast.errors import ConfigError
 from holdfast.settings import Settings
 
+SECRET = "0123456789abcdef"
 KNOBS: dict[str, tuple[object, str, str, object]] = {
     # name: as keyword, in the environment, in pyproject.toml, as it is read
     "url": ("sqlite:///a.db", "sqlite:///a.db", '"sqlite:///a.db"', "sqlite:///a.db"),
@@ -40,6 +41,12 @@ KNOBS: dict[str, tuple[object, str, str, object]] = {
     "concurrency": (16, "16", "16", 16),
     "processes": (2, "2", "2", 2),
     "capabilities": ({"gpu", "big"}, "gpu,big", '"big,gpu"', frozenset({"gpu", "big"})),
+    "open_queues": (["js", "go"], "js,go", '["go", "js"]', frozenset({"js", "go"})),
+    "max_body": ("1MiB", "1048576", '"1MiB"', 1024 * 1024),
+    "rate_limit": (50, "50", "50.0", 50.0),
+    "request_timeout": ("10s", "10", '"10s"', 10.0),
+    "callback_hosts": ({"hooks.example"}, "hooks.example", '"hooks.example"', {"hooks.example"}),
+    "callback_secret": (SECRET, SECRET, f'"{SECRET}"', SECRET),
 }
 
 
@@ -159,6 +166,9 @@ def test_an_unknown_name_in_pyproject_is_refused_with_the_file(elsewhere: Path) 
         ("max_payload", "big"), ("queues", []), ("queues", ""), ("queues", ["a", ""]),
         ("queues", 3),
         ("queues", ["a\x00"]), ("concurrency", 0), ("processes", "0"), ("capabilities", [1]),
+        ("open_queues", "*"), ("open_queues", [""]), ("max_body", 0), ("rate_limit", -1),
+        ("rate_limit", "many"), ("rate_limit", True), ("request_timeout", 0),
+        ("callback_hosts", 7),
     ],
 )  # fmt: skip
 def test_a_bad_value_is_refused_with_what_was_expected_and_found(name: str, value: object) -> None:
@@ -166,6 +176,14 @@ def test_a_bad_value_is_refused_with_what_was_expected_and_found(name: str, valu
         Settings.load(**{name: value})  # type: ignore[arg-type] # a wrong type is the point
 
     assert refused.value.setting == name
+
+
+def test_a_secret_that_is_too_short_is_refused_without_being_shown() -> None:
+    with pytest.raises(ConfigError, match="expected a secret text of 16 characters") as refused:
+        Settings.load(callback_secret="hunter2")
+
+    assert "hunter2" not in str(refused.value)
+    assert SECRET not in repr(Settings(callback_secret=SECRET))
 
 
 def test_a_bad_value_in_the_environment_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,148 @@
+"""Tokens: who may do what over HTTP.
+
+A token's text is `hf_<id>_<secret>`: 16 hex digits to find it by, and 256 random bits that are
+shown once and kept only as a SHA-256. So a stolen store opens no door, and there is nothing to
+guess. A fast hash is right here: it slows down nobody who has to try 2^256 secrets.
+
+Whether a token is good is judged by the store's clock. A good one is taken at its word for a
+second: a revoked token works no longer than that in other processes, and not at all in this one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import secrets
+import time
+from collections.abc import Collection, Sequence
+from typing import Final, NamedTuple
+
+from holdfast.core.duration import Duration
+from holdfast.core.token import Scope, Token
+from holdfast.definitions.readers import hint, read_duration, read_text
+from holdfast.errors import InvalidOption
+from holdfast.ports.tokens import TokenStore
+
+TRUSTED_FOR = 1.0
+"""Seconds that a token found good is not looked up again."""
+LONGEST_NAME = 200
+
+_TEXT: Final = re.compile(r"hf_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.ASCII)
+
+
+class Good(NamedTuple):
+    """A token that was found good, and until when (monotonic) it is taken at its word."""
+
+    token: Token
+    until: float
+
+
+class Tokens:
+    """The tokens of one store: made, listed, revoked and checked."""
+
+    def __init__(self, store: TokenStore) -> None:
+        self._store = store
+        self._good: dict[str, Good] = {}
+        self._revocations = 0
+
+    async def create(
+        self,
+        name: str,
+        scopes: str | Scope | Collection[str | Scope],
+        expires: Duration | None = None,
+    ) -> tuple[Token, str]:
+        """Make a token. Its text is in the answer and nowhere else, now or ever.
+
+        Without `expires` (`"90d"`) it is good until it is revoked.
+        """
+        chosen = read_scopes(scopes)
+        named = read_text("name", name, LONGEST_NAME) if name else ""
+        lifetime = None if expires is None else read_duration("expires", expires)
+        if lifetime == 0:
+            raise InvalidOption("expires", f"expected more than 0 seconds, got {expires!r}")
+        token_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
+        token = await self._store.add_token(
+            id=token_id,
+            name=named,
+            scopes=chosen,
+            digest=_digest(secret),
+            expires_in=lifetime,
+        )
+        return token, f"hf_{token_id}_{secret}"
+
+    async def list(self) -> Sequence[Token]:
+        """Every token ever made, newest first, revoked and expired ones too."""
+        return await self._store.tokens()
+
+    async def revoke(self, token_id: str) -> bool:
+        """End a token for ever. False if there is none with that id, or it was revoked before."""
+        try:
+            return await self._store.revoke_token(token_id)
+        finally:
+            # Whoever looked it up meanwhile must not bring it back.
+            self._revocations += 1
+            self._good.pop(token_id, None)
+
+    async def any_valid(self) -> bool:
+        """Whether there is a token that opens anything at all."""
+        now = await self._store.now()
+        return any(token.is_valid(now) for token in await self._store.tokens())
+
+    async def check(self, text: str) -> Token | None:
+        """The token that this text is, if it is good; None for anything else, without saying why:
+        malformed, unknown, wrong, revoked or expired.
+        """
+        match = _TEXT.fullmatch(text)
+        if match is None:
+            return None
+        token_id, digest = match[1], _digest(match[2])
+        known = await self._known(token_id)
+        expected = b"\0" * len(digest) if known is None else known.token.digest
+        is_right = hmac.compare_digest(digest, expected)
+        return known.token if known is not None and is_right else None
+
+    async def is_good(self, token_id: str) -> bool:
+        """Whether the token with this id still is, for those who checked its text before."""
+        return await self._known(token_id) is not None
+
+    async def _known(self, token_id: str) -> Good | None:
+        known = self._good.get(token_id)
+        if known is None or known.until <= time.monotonic():
+            known = await self._look_up(token_id)
+        return known
+
+    async def _look_up(self, token_id: str) -> Good | None:
+        asked_at, revocations = time.monotonic(), self._revocations
+        token = await self._store.token(token_id)
+        if token is None or token.revoked_at is not None:
+            self._good.pop(token_id, None)
+            return None
+        left = TRUSTED_FOR
+        if token.expires_at is not None:
+            left = (token.expires_at - await self._store.now()).total_seconds()
+        if left <= 0:
+            self._good.pop(token_id, None)
+            return None
+        good = Good(token, asked_at + min(left, TRUSTED_FOR))
+        if revocations == self._revocations:
+            self._good[token_id] = good
+        return good
+
+
+def read_scopes(value: str | Scope | Collection[str | Scope]) -> frozenset[Scope]:
+    """Read one scope or several; `InvalidOption` for none and for unknown ones."""
+    words = [value] if isinstance(value, str) else list(value)
+    known = [scope.value for scope in Scope]
+    for word in words:
+        if word not in known:
+            raise InvalidOption(
+                "scopes", f"expected {', '.join(known)}, got {word!r}.{hint(word, known)}"
+            )
+    if not words:
+        raise InvalidOption("scopes", f"expected at least one of {', '.join(known)}, got none")
+    return frozenset(map(Scope, words))
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
