@@ -34,6 +34,7 @@ if typing.TYPE_CHECKING:
         ResultTimeout,
         Retry,
         SchemaMismatch,
+        ServiceError,
         Snooze,
         StoreError,
         StoreUnavailable,
@@ -57,6 +58,7 @@ if typing.TYPE_CHECKING:
         submit_task_sync,
         task,
     )
+    from holdfast.http.client import HttpClient
     from holdfast.settings import Settings
 
 _HOMES = {
@@ -84,6 +86,7 @@ _HOMES = {
         "ResultTimeout",
         "Retry",
         "SchemaMismatch",
+        "ServiceError",
         "Snooze",
         "StoreError",
         "StoreUnavailable",
@@ -106,6 +109,7 @@ _HOMES = {
         "submit_task_sync",
         "task",
     ),
+    "holdfast.http.client": ("HttpClient",),
     "holdfast.settings": ("Settings",),
     "holdfast.filters": ("where",),
 }
@@ -123,6 +127,7 @@ __all__ = [
     "History",
     "Holdfast",
     "HoldfastError",
+    "HttpClient",
     "IdempotencyConflict",
     "InvalidArguments",
     "InvalidOption",
@@ -136,6 +141,7 @@ __all__ = [
     "Retry",
     "RetryPolicy",
     "SchemaMismatch",
+    "ServiceError",
     "Settings",
     "Snooze",
     "State",

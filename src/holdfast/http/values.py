@@ -1,0 +1,108 @@
+"""What the server's answers become: the same values as locally where they are all there, and
+values with the same names for what only the server tells.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import NamedTuple
+
+from holdfast.core.task import (
+    Cost,
+    Json,
+    Priority,
+    Progress,
+    Reason,
+    State,
+    SubmitOutcome,
+    TaskError,
+    TaskId,
+    WorkerId,
+)
+from holdfast.core.token import Scope
+
+
+class Submitted(NamedTuple):
+    """The answer to one submitted task: `task_id` is the existing task's if it was not created.
+
+    `queue_position` is an estimate; None for what is not in line.
+    """
+
+    task_id: TaskId
+    outcome: SubmitOutcome
+    state: State
+    queue_position: int | None
+
+    @property
+    def created(self) -> bool:
+        return self.outcome is SubmitOutcome.CREATED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteTask:
+    """A task as the server shows it: `holdfast.Task` with its arguments and its result as JSON
+    values, secrets masked. All times are aware UTC.
+    """
+
+    id: TaskId
+    name: str
+    queue: str
+    priority: Priority
+    effective_priority: Priority
+    state: State
+    parameters: Json
+    created_at: datetime
+    run_at: datetime
+    attempt: int
+    max_retries: int
+    timeout: float | None
+    expires_at: datetime | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    worker_id: WorkerId | None
+    unique_key: str | None
+    idempotency_key: str | None
+    lock: str | None
+    requires: frozenset[str]
+    tags: tuple[str, ...]
+    owner: str | None
+    trace_id: str | None
+    parent_id: TaskId | None
+    callback: str | None
+    result: Json
+    error: TaskError | None
+    reason: Reason | None
+    progress: Progress | None
+    cost: Cost
+    cancel_requested: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemotePage:
+    """One page of tasks. Pass `next` as `after` to get the one after; None means the end."""
+
+    tasks: tuple[RemoteTask, ...]
+    next: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RemoteToken:
+    """A token, without its secret."""
+
+    id: str
+    name: str
+    scopes: frozenset[Scope]
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+
+class RemoteEvent(NamedTuple):
+    """One message of a task's event stream: `log`, `history`, `progress`, `state` or `end`. `id` is
+    the place to go on from.
+    """
+
+    event: str
+    data: Json
+    id: str

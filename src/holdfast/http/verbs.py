@@ -1,0 +1,289 @@
+"""The verbs of the local client, each as a conversation with the server."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Collection, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypedDict, Unpack
+from urllib.parse import quote
+
+from holdfast.core.attempt import History
+from holdfast.core.duration import Duration
+from holdfast.core.fleet import WorkerInfo
+from holdfast.core.lifecycle import is_terminal
+from holdfast.core.stats import QueueStats, Stats
+from holdfast.core.task import Json, Priority, State
+from holdfast.core.why import Why
+from holdfast.definitions.definition import Definition
+from holdfast.definitions.options import Options, read_options
+from holdfast.definitions.readers import read_duration
+from holdfast.errors import InvalidOption, ResultTimeout, TaskCancelled, TaskFailed
+from holdfast.filters import FilterKeywords, TaskRef, read_id
+from holdfast.http import reading
+from holdfast.http.choosing import filter_of, query_of
+from holdfast.http.talk import Pause, Talk, ask
+from holdfast.http.values import RemotePage, RemoteTask, RemoteToken, Submitted
+
+TASKS = "/api/v1/tasks"
+DEAD = "/api/v1/dead-letters"
+FIRST_LOOK, LAST_LOOK = 0.05, 2.0
+"""Seconds between two looks at a task whose result is waited for; they grow by half."""
+
+NamedTask = str | Definition[..., Any, Any]
+"""A task by its name, or by its definition where this process has it."""
+
+
+class SubmitWords(TypedDict, total=False):
+    """One submit's options, with the words of the local client.
+
+    `expires` as a duration counts by this machine's clock. `callback` is a URL that is told when
+    the task has ended.
+    """
+
+    queue: str | None
+    priority: str | Priority | None
+    max_retries: int | None
+    timeout: Duration | None
+    delay: Duration | None
+    run_at: datetime | str | None
+    timezone: str | None
+    expires: Duration | datetime | None
+    unique_key: str | None
+    idempotency_key: str | None
+    lock: str | None
+    tags: str | Collection[str] | None
+    requires: str | Collection[str] | None
+    owner: str | None
+    callback: str | None
+
+
+class RemoteCall(dict[str, Json]):
+    """A call that has not been made: the JSON of one task, for `submit_many`."""
+
+
+class Verbs:
+    """What can be asked of a server."""
+
+    def submit(
+        self,
+        name: NamedTask,
+        parameters: Mapping[str, Json] | None = None,
+        /,
+        **options: Unpack[SubmitWords],
+    ) -> Talk[Submitted]:
+        """Submit one task with JSON values by parameter name. When it returns, it is durable.
+
+        With an `idempotency_key` it is tried again when the network fails; without, an answer that
+        got lost is an error, as nobody knows whether the task is there.
+        """
+        body = call(name, parameters, options)
+        again = "idempotency_key" in body
+        return reading.submitted((yield from ask("POST", TASKS, body=body, repeatable=again)))
+
+    def submit_many(self, calls: Sequence[RemoteCall]) -> Talk[Sequence[Submitted]]:
+        """Submit many tasks in one step, all or none: `submit_many([client.call("f", {…}), …])`.
+        The answers come in the same order.
+        """
+        if not calls:
+            return []
+        again = all("idempotency_key" in body for body in calls)
+        data = yield from ask("POST", TASKS, body=list(calls), repeatable=again)
+        return [reading.submitted(each) for each in data["tasks"]]
+
+    def get(self, task_id: TaskRef, *, traceback: bool = False) -> Talk[RemoteTask]:
+        """The whole picture of one task. `traceback` takes an admin's token."""
+        query = {"traceback": "true"} if traceback else {}
+        return reading.task((yield from ask("GET", _task(task_id), query=query)))
+
+    def list(
+        self,
+        *,
+        limit: int = 100,
+        after: str | None = None,
+        oldest_first: bool = False,
+        **words: Unpack[FilterKeywords],
+    ) -> Talk[RemotePage]:
+        """A page of tasks, newest first. Its `next`, passed as `after`, brings the next one."""
+        query = {**query_of(words), "limit": str(limit)}
+        query |= {"sort": "created_at"} if oldest_first else {}
+        query |= {} if after is None else {"cursor": after}
+        return reading.page((yield from ask("GET", TASKS, query=query)))
+
+    def history(self, task_id: TaskRef) -> Talk[History]:
+        """Every attempt and event of a task."""
+        return reading.history((yield from ask("GET", f"{_task(task_id)}/attempts")))
+
+    def why(self, task_id: TaskRef) -> Talk[Why]:
+        """Why the task is not running, in words, with its place in line."""
+        return reading.why((yield from ask("GET", f"{_task(task_id)}/why")))
+
+    def cancel(self, task_id: TaskRef) -> Talk[RemoteTask]:
+        """Cancel one task: at once if it has not started, else its worker is asked to stop it."""
+        return reading.task((yield from ask("POST", f"{_task(task_id)}/cancel")))
+
+    def cancel_many(self, *, dry_run: bool = False, **words: Unpack[FilterKeywords]) -> Talk[int]:
+        """Cancel every matching task that has not ended; how many were cancelled or asked."""
+        return (yield from _act("cancel", words, dry_run=dry_run))
+
+    def retry(self, task_id: TaskRef) -> Talk[RemoteTask]:
+        """Start one task again: an ended one anew, one that waits for its retry right now."""
+        return reading.task((yield from ask("POST", f"{_task(task_id)}/retry")))
+
+    def replay(
+        self, *, pace: float | None = None, dry_run: bool = False, **words: Unpack[FilterKeywords]
+    ) -> Talk[int]:
+        """Start matching tasks again, dead letters unless `state` says otherwise; how many.
+
+        With `pace` (tasks per second) they become eligible one after another, oldest first.
+        """
+        more = {} if pace is None else {"pace": pace}
+        if words.get("state") is not None:
+            return (yield from _act("retry", words, dry_run=dry_run, **more))
+        body = {"filter": filter_of(words), "dry_run": dry_run, **more}
+        return int((yield from ask("POST", f"{DEAD}/replay", body=body))["tasks"])
+
+    def discard(self, *, dry_run: bool = False, **words: Unpack[FilterKeywords]) -> Talk[int]:
+        """Forget matching tasks for good, dead letters unless `state` says otherwise; how many."""
+        if words.get("state") is not None:
+            return (yield from _act("discard", words, dry_run=dry_run))
+        body = {"filter": filter_of(words), "dry_run": dry_run}
+        return int((yield from ask("POST", f"{DEAD}/discard", body=body))["tasks"])
+
+    def stats(self) -> Talk[Stats]:
+        """The store in numbers, at most a second old."""
+        return reading.stats((yield from ask("GET", "/api/v1/queue/stats")))
+
+    def queues(self) -> Talk[Sequence[QueueStats]]:
+        """The queues with what waits and runs in each."""
+        data = yield from ask("GET", "/api/v1/queues")
+        return [reading.queue(each) for each in data["queues"]]
+
+    def pause(self, queue: str) -> Talk[bool]:
+        """Stop handing out this queue's tasks; running ones go on. False if it was paused."""
+        path = f"/api/v1/queues/{quote(queue, safe='')}/pause"
+        return bool((yield from ask("POST", path))["changed"])
+
+    def resume(self, queue: str) -> Talk[bool]:
+        """Undo `pause`. False if it was not paused."""
+        path = f"/api/v1/queues/{quote(queue, safe='')}/resume"
+        return bool((yield from ask("POST", path))["changed"])
+
+    def workers(self) -> Talk[Sequence[WorkerInfo]]:
+        """All workers known, newest first, dead and stopped ones too until they are pruned."""
+        data = yield from ask("GET", "/api/v1/workers")
+        return [reading.worker(each) for each in data["workers"]]
+
+    def drain(self, worker_id: str) -> Talk[None]:
+        """Ask a worker to finish what it has and leave."""
+        path = f"/api/v1/workers/{quote(worker_id, safe='')}/drain"
+        yield from ask("POST", path, repeatable=True)
+
+    def result(self, task_id: TaskRef, timeout: Duration | None = None) -> Talk[Json]:
+        """Wait for the end and return the result; without `timeout` as long as it takes.
+
+        Raises:
+            TaskFailed: it failed or is a dead letter; carries the error.
+            TaskCancelled: it was cancelled, or expired.
+            ResultTimeout: not ended in time; the task goes on.
+        """
+        patience = math.inf if timeout is None else read_duration("timeout", timeout)
+        give_up_at, pause = time.monotonic() + patience, FIRST_LOOK
+        while True:
+            task = yield from self.get(task_id)
+            if is_terminal(task.state):
+                return _result_of(task)
+            left = give_up_at - time.monotonic()
+            if left <= 0:
+                raise ResultTimeout(
+                    f"task {task.id} ({task.name}) is still {task.state}; it goes on."
+                )
+            yield Pause(min(pause, left))
+            pause = min(pause * 1.5, LAST_LOOK)
+
+
+class TokenVerbs:
+    """What can be asked about tokens. They take an admin's token."""
+
+    def create(
+        self, name: str, scopes: str | Collection[str], expires: Duration | None = None
+    ) -> Talk[tuple[RemoteToken, str]]:
+        """Make a token. Its text is in the answer and nowhere else, now or ever."""
+        chosen = [scopes] if isinstance(scopes, str) else sorted(scopes)
+        body: dict[str, Json] = {"name": name, "scopes": chosen}
+        if expires is not None:
+            body["expires_in_seconds"] = read_duration("expires", expires)
+        data = yield from ask("POST", "/api/v1/tokens", body=body)
+        return reading.token(data), str(data["token"])
+
+    def list(self) -> Talk[Sequence[RemoteToken]]:
+        """Every token ever made, newest first, revoked and expired ones too."""
+        data = yield from ask("GET", "/api/v1/tokens")
+        return [reading.token(each) for each in data["tokens"]]
+
+    def revoke(self, token_id: str) -> Talk[None]:
+        """End a token for ever. `ServiceError` (404) if there is none to end."""
+        yield from ask("DELETE", f"/api/v1/tokens/{quote(token_id, safe='')}")
+
+
+def call(
+    name: NamedTask, parameters: Mapping[str, Json] | None, options: SubmitWords
+) -> RemoteCall:
+    """The JSON of a submit; `InvalidOption` names the first option that makes no sense."""
+    read = read_options(options)
+    body: dict[str, Json] = {
+        "task_type": name if isinstance(name, str) else name.name,
+        "parameters": dict(parameters or {}),
+        "queue": read.queue,
+        "priority": read.priority,
+        "max_retries": read.max_retries,
+        "timeout_seconds": _limit(read.timeout),
+        "delay_seconds": read.delay,
+        "run_at": read.run_at,
+        "expires_at": _expiry(read),
+        "unique_key": read.unique_key,
+        "idempotency_key": read.idempotency_key,
+        "lock": read.lock,
+        "tags": list(read.tags) or None,
+        "required_capabilities": None if read.requires is None else sorted(read.requires),
+        "owner": read.owner,
+        "callback_url": read.callback,
+    }
+    return RemoteCall({name: value for name, value in body.items() if value is not None})
+
+
+def _limit(timeout: float | None) -> float | None:
+    if timeout == math.inf:
+        raise InvalidOption("timeout", "a task that is submitted over HTTP must have a limit")
+    return timeout
+
+
+def _expiry(options: Options) -> datetime | None:
+    if options.expires_in is None:
+        return options.expires_at
+    return datetime.now(UTC) + timedelta(seconds=options.expires_in)
+
+
+def _act(action: str, words: FilterKeywords, *, dry_run: bool, **more: Json) -> Talk[int]:
+    body = {"action": action, "filter": filter_of(words), "dry_run": dry_run, **more}
+    return int((yield from ask("POST", f"{TASKS}/actions", body=body))["tasks"])
+
+
+def _task(task_id: TaskRef) -> str:
+    return f"{TASKS}/{read_id(task_id)}"
+
+
+def _result_of(task: RemoteTask) -> Json:
+    if task.state is State.COMPLETED:
+        return task.result
+    what = f"task {task.id} ({task.name}) ended as {task.state}"
+    if task.state is State.CANCELLED:
+        raise TaskCancelled(f"{what} ({task.reason}).", task_id=task.id, state=task.state)
+    said = f": {task.error.type}: {task.error.message}" if task.error else ""
+    raise TaskFailed(
+        f"{what} in attempt {task.attempt}{said}",
+        task_id=task.id,
+        state=task.state,
+        error=task.error,
+    )
