@@ -26,6 +26,9 @@ from holdfast.core.lifecycle import MOVES, OTHER_WORDS, TERMINAL
 from holdfast.core.task import AttemptEnd, Cause, Priority, Reason, State
 from holdfast.definitions.options import SubmitKeywords, TaskKeywords
 from holdfast.definitions.submittable import Submittable
+from holdfast.server.access import TABLE
+from holdfast.server.app import create_app
+from holdfast.server.problems import KINDS
 from holdfast.settings import Settings
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -108,6 +111,33 @@ def also(kind: type[Exception]) -> str:
     return ", ".join(f"`{name}`" for name in builtin if name != "Exception")
 
 
+# -- the REST API ------------------------------------------------------------------------------
+
+
+def rest_routes() -> str:
+    """Every route with its scope, from the table that guards them."""
+    page = create_app(holdfast.Holdfast(url="memory://")).openapi()
+    rows = [
+        (
+            f"`{method} {path}`",
+            f"`{scope}`" if scope else "none",
+            page["paths"][path][method.lower()]["summary"] if path in page["paths"] else THE_PAGE,
+        )
+        for path, methods in TABLE.items()
+        for method, scope in methods.items()
+    ]
+    return table(("route", "scope", "what it does"), rows)
+
+
+def rest_problems() -> str:
+    """The codes that errors of ours have."""
+    rows = sorted((f"`{kind.code}`", str(kind.status), f"`{error.__name__}`")
+                  for error, kind in KINDS.items())  # fmt: skip
+    return table(("code", "status", "error"), rows)
+
+
+THE_PAGE = "This API as OpenAPI, with the app's tasks and their parameters"
+
 # -- settings ----------------------------------------------------------------------------------
 
 
@@ -136,6 +166,12 @@ MEANINGS = {
     "concurrency": "tasks at a time per worker process (`-c`)",
     "processes": "worker processes (`--processes`)",
     "capabilities": "what a worker can do (`--capability`)",
+    "open_queues": "queues that take task types this process does not define, for HTTP workers",
+    "max_body": "largest request body the server reads; a stream of lines may be longer",
+    "rate_limit": "requests a second per token, then 429; `0` for no limit",
+    "request_timeout": "time a client gets to send a request",
+    "callback_hosts": "hosts that callbacks may reach though their address is not public",
+    "callback_secret": "signs callbacks",
 }
 """The sentence for each setting; a new setting without one fails here."""
 
@@ -156,9 +192,9 @@ def settings_table() -> str:
 def default(name: str, value: object) -> str:
     if value is None:
         return "by priority" if name in {"max_retries", "timeout"} else "none"
-    if name in {"max_payload", "max_result"} and isinstance(value, int):
+    if name in {"max_payload", "max_result", "max_body"} and isinstance(value, int):
         return f"`{value // 1024**2}MiB`"
-    if isinstance(value, float) and name != "retry_multiplier":
+    if isinstance(value, float) and name not in {"retry_multiplier", "rate_limit"}:
         return f"`{duration(value)}`"
     if isinstance(value, tuple | frozenset):
         return ", ".join(f"`{each}`" for each in sorted(value)) or "none"
@@ -256,6 +292,7 @@ OPTIONS = {
     "memory_limit": "what an attempt may add to its process (process executor)",
     "tags": "words to find it by",
     "requires": "capabilities that a worker must have",
+    "secret_fields": "parameters, or places in them (`card.number`), that are shown as stars",
     "delay": "start no sooner than this from now",
     "run_at": "start no sooner than this instant",
     "timezone": "of a `run_at` without an offset",
@@ -263,6 +300,7 @@ OPTIONS = {
     "unique_key": "one unfinished task of this name with this key",
     "idempotency_key": "the same key within 24 hours is the same task",
     "owner": "whose it is",
+    "callback": "a URL that a server tells when the task has ended",
     "connection": "your own open connection: the task is part of its transaction",
 }
 """The sentence for each option; a new option without one fails here."""
@@ -321,6 +359,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "words": words,
     "other-words": other_words,
     "errors": error_table,
+    "rest-routes": rest_routes,
+    "rest-problems": rest_problems,
     "settings": settings_table,
     "by-priority": by_priority,
     "commands": commands,

@@ -1,0 +1,143 @@
+"""Who may call what: one table, and a door that opens for nothing that is not in it.
+
+The door stands before the router. A path that the table does not know is not there (404) and a
+method it does not know is not allowed (405), whatever the router may have; so a route that somebody
+forgets to enter here is closed, not open. Both are told only to those who have a token.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from starlette.types import ASGIApp, Receive, Send
+from starlette.types import Scope as Request
+
+from holdfast.core.token import Scope, Token
+from holdfast.server.problems import Refused
+
+TASKS: Final = "/api/v1/tasks"
+TABLE: Final[Mapping[str, Mapping[str, Scope | None]]] = {
+    "/healthz": {"GET": None},
+    "/readyz": {"GET": None},
+    "/openapi.json": {"GET": Scope.READ},
+    TASKS: {"GET": Scope.READ, "POST": Scope.SUBMIT},
+    f"{TASKS}/actions": {"POST": Scope.ADMIN},
+    f"{TASKS}/{{task_id}}": {"GET": Scope.READ, "DELETE": Scope.SUBMIT},
+    f"{TASKS}/{{task_id}}/cancel": {"POST": Scope.SUBMIT},
+    f"{TASKS}/{{task_id}}/retry": {"POST": Scope.SUBMIT},
+    f"{TASKS}/{{task_id}}/attempts": {"GET": Scope.READ},
+    f"{TASKS}/{{task_id}}/events": {"GET": Scope.READ},
+    f"{TASKS}/{{task_id}}/why": {"GET": Scope.READ},
+    "/api/v1/queue/stats": {"GET": Scope.READ},
+    "/api/v1/queues": {"GET": Scope.READ},
+    "/api/v1/queues/{queue}/pause": {"POST": Scope.ADMIN},
+    "/api/v1/queues/{queue}/resume": {"POST": Scope.ADMIN},
+    "/api/v1/workers": {"GET": Scope.READ},
+    "/api/v1/workers/{worker_id}/drain": {"POST": Scope.ADMIN},
+    "/api/v1/dead-letters": {"GET": Scope.READ},
+    "/api/v1/dead-letters/replay": {"POST": Scope.ADMIN},
+    "/api/v1/dead-letters/discard": {"POST": Scope.ADMIN},
+    "/api/v1/dead-letters/{task_id}/replay": {"POST": Scope.ADMIN},
+    "/api/v1/tokens": {"GET": Scope.ADMIN, "POST": Scope.ADMIN},
+    "/api/v1/tokens/{token_id}": {"DELETE": Scope.ADMIN},
+    "/internal/workers/register": {"POST": Scope.WORKER},
+    "/internal/workers/{worker_id}/poll": {"POST": Scope.WORKER},
+    "/internal/workers/{worker_id}/result": {"POST": Scope.WORKER},
+    "/internal/workers/{worker_id}/heartbeat": {"POST": Scope.WORKER},
+    "/internal/workers/{worker_id}/drain": {"POST": Scope.WORKER},
+}
+"""Path → method → the scope it takes; None is open to everybody. `admin` may do everything."""
+
+Methods = Mapping[str, Scope | None]
+Check = Callable[[str], Awaitable[Token | None]]
+
+TOKEN: Final = "holdfast.token"  # noqa: S105 - the key in the ASGI scope, no secret
+_FIXED: Final = {path: methods for path, methods in TABLE.items() if "{" not in path}
+_WITH_PARTS: Final = [
+    (re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), methods)
+    for path, methods in TABLE.items()
+    if "{" in path
+]
+
+
+class Access:
+    """Middleware: lets a request in, or raises `Refused` with 401, 403, 404 or 405.
+
+    The token it came with is in the ASGI scope under `TOKEN`.
+    """
+
+    def __init__(self, app: ASGIApp, check: Check) -> None:
+        self._app = app
+        self._check = check
+
+    async def __call__(self, scope: Request, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        if scope["type"] == "http":
+            await self._admit(scope)
+        await self._app(scope, receive, send)
+
+    async def _admit(self, scope: Request) -> None:
+        methods, method = methods_of(scope["path"]), scope["method"]
+        if methods is not None and None in methods.values():
+            _refuse_method(methods, method)
+            return
+        token = await self._identify(scope)
+        if methods is None:
+            raise Refused(404, "not_found", f"there is nothing at {scope['path']!r}")
+        _refuse_method(methods, method)
+        needed = methods[method]
+        if needed not in token.scopes and Scope.ADMIN not in token.scopes:
+            raise Refused(
+                403,
+                "insufficient_scope",
+                f"this takes a token with the scope {needed!s}; this one has "
+                f"{', '.join(sorted(token.scopes)) or 'none'}",
+                headers={
+                    "WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{needed!s}"'
+                },
+            )
+        scope[TOKEN] = token
+
+    async def _identify(self, scope: Request) -> Token:
+        given = [value for name, value in scope["headers"] if name == b"authorization"]
+        if not given:
+            raise _unknown("missing_token", "send a token: `Authorization: Bearer hf_…`", "Bearer")
+        kind, _, text = given[0].decode("latin-1").partition(" ")
+        token = None
+        if len(given) == 1 and kind.lower() == "bearer" and text.isascii():
+            token = await self._check(text.strip())
+        if token is None:
+            raise _unknown(
+                "invalid_token",
+                "the Authorization header has no token that holds: it is malformed, unknown, "
+                "expired or revoked. Expected `Authorization: Bearer hf_…`",
+                'Bearer error="invalid_token"',
+            )
+        return token
+
+
+def methods_of(path: str) -> Methods | None:
+    """What may be done at a path, if it is in the table."""
+    methods = _FIXED.get(path)
+    if methods is not None:
+        return methods
+    return next((known for shape, known in _WITH_PARTS if shape.fullmatch(path)), None)
+
+
+def _refuse_method(methods: Methods, method: str) -> None:
+    if method not in methods:
+        allowed = ", ".join(sorted(methods))
+        raise Refused(
+            405,
+            "method_not_allowed",
+            f"{method} is not allowed here; {allowed} is",
+            headers={"Allow": allowed},
+        )
+
+
+def _unknown(code: str, detail: str, challenge: str) -> Refused:
+    return Refused(401, code, detail, headers={"WWW-Authenticate": challenge})

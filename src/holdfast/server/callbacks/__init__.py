@@ -1,0 +1,3 @@
+"""Tells whoever asked for it that a task has ended: signed, retried, and never into our own
+network.
+"""

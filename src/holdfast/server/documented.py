@@ -1,0 +1,135 @@
+"""Says for the OpenAPI page what a route takes and answers.
+
+FastAPI collects the routes; bodies and queries are ours (`shape`), so it is told about them here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from pydantic import TypeAdapter
+
+from holdfast.core.task import Json
+from holdfast.server.bodies import JSON
+from holdfast.server.problems import MEDIA_TYPE
+from holdfast.server.shape import REFERENCE, Shape
+
+Reference = dict[str, str]
+Kinds = type[Any] | tuple[type[Any], ...]
+"""A `TypedDict`, or several of which it is one."""
+
+COMPONENTS: Final[dict[str, Json]] = {}
+"""Every schema that a route refers to, by name; `openapi` puts them on the page."""
+WITH_BODY: Final = (400, 408, 413, 415, 422)
+ALWAYS: Final = (401, 403, 429, 503)
+PROBLEM: Final[Reference] = {"$ref": "#/components/schemas/Problem"}
+MEANINGS: Final[Mapping[int, str]] = {
+    400: "The body cannot be read as JSON.",
+    401: "There is no token, or none that holds.",
+    403: "The token lacks the scope.",
+    404: "There is no such thing.",
+    408: "The body did not arrive in time.",
+    409: "It contradicts itself, or the state of things; nothing was changed.",
+    413: "The body is too large.",
+    415: "The body is of another media type.",
+    422: "The request does not have the form described here; `field` says where.",
+    429: "The token sends too many requests; `Retry-After` says how long to wait.",
+    503: "The store cannot be reached. Nothing was acknowledged; try again.",
+}
+
+
+def documented(
+    summary: str,
+    *,
+    answers: Kinds | Mapping[int, Kinds] | None,
+    status: int = 200,
+    takes: Shape[Any] | None = None,
+    query: Shape[Any] | None = None,
+    refuses: tuple[int, ...] = (),
+    example: Json = None,
+    says: str | None = None,
+    is_optional: bool = False,
+    paths: Mapping[str, Json] | None = None,
+) -> dict[str, Any]:
+    """Keywords for `router.get(…)` and the like.
+
+    `answers` is a `TypedDict` (or one for each status), `takes` the body, `refuses` the statuses of
+    problems beside those that every route has; `paths` are schemas of path parameters.
+    """
+    kinds = dict(answers) if isinstance(answers, Mapping) else {status: answers}
+    problems = {*ALWAYS, *refuses, *(WITH_BODY if takes else ()), *((422,) if query else ())}
+    extra: dict[str, Json] = {"parameters": _parameters(query, paths or {})}
+    if takes is not None:
+        extra["requestBody"] = body_of(takes, example, is_required=not is_optional)
+    return {
+        "summary": summary,
+        "description": says,
+        "status_code": status,
+        "response_model": None,
+        "responses": {
+            **{code: _answer(code, kind) for code, kind in kinds.items()},
+            **{code: problem(code) for code in sorted(problems)},
+        },
+        "openapi_extra": extra,
+    }
+
+
+def schema_of(kind: type[Any]) -> Reference:
+    """A reference to the schema of a `TypedDict`, which is kept in `COMPONENTS`."""
+    schema = TypeAdapter(kind).json_schema(ref_template=REFERENCE, mode="serialization")
+    COMPONENTS.update(schema.pop("$defs", {}))
+    COMPONENTS[kind.__name__] = schema
+    return {"$ref": REFERENCE.format(model=kind.__name__)}
+
+
+def shape_reference(shape: Shape[Any]) -> Reference:
+    COMPONENTS.update(shape.definitions)
+    COMPONENTS[shape.name] = shape.schema
+    return {"$ref": REFERENCE.format(model=shape.name)}
+
+
+def body_of(shape: Shape[Any], example: Json, *, is_required: bool) -> Json:
+    content: dict[str, Json] = {"schema": shape_reference(shape)}
+    if example is not None:
+        content["examples"] = {"example": {"value": example}}
+    return {"required": is_required, "content": {JSON: content}}
+
+
+def problem(code: int) -> Json:
+    """The description of a problem with this status."""
+    return {
+        "description": MEANINGS[code],
+        "content": {MEDIA_TYPE: {"schema": PROBLEM}},
+    }
+
+
+def _answer(code: int, kind: Kinds | None) -> Json:
+    kinds = kind if isinstance(kind, tuple) else (kind,)
+    if kind is None:
+        return {"description": HTTPStatus(code).phrase}
+    schemas = [schema_of(each) for each in kinds if each is not None]
+    return {
+        "description": " ".join((getattr(kinds[0], "__doc__", None) or "").split()),
+        "content": {JSON: {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}}},
+    }
+
+
+def _parameters(query: Shape[Any] | None, paths: Mapping[str, Json]) -> list[Json]:
+    described = [
+        {"name": name, "in": "path", "required": True, "schema": schema}
+        for name, schema in paths.items()
+    ]
+    if query is not None:
+        COMPONENTS.update(query.definitions)
+        for name, schema in query.schema.get("properties", {}).items():
+            kept = {key: value for key, value in schema.items() if key != "title"}
+            described.append({"name": name, "in": "query", "required": False, "schema": kept})
+    return described
+
+
+TASK_ID: Final[Mapping[str, Json]] = {"task_id": {"type": "string", "format": "uuid"}}
+QUEUE: Final[Mapping[str, Json]] = {"queue": {"type": "string", "minLength": 1, "maxLength": 200}}
+WORKER_ID: Final[Mapping[str, Json]] = {"worker_id": {"type": "string", "minLength": 1}}
+TOKEN_ID: Final[Mapping[str, Json]] = {"token_id": {"type": "string", "pattern": "^[0-9a-f]{16}$"}}

@@ -1,0 +1,148 @@
+"""`GET /api/v1/tasks/{task_id}/events`: what happens to a task, as it happens (SSE).
+
+The events are `log` (a line the handler wrote), `history` (an attempt's start or end, a cancel
+request and the like), `progress`, `state`, and `end`, after which the stream closes. Each but the
+last carries an id; a listener that comes back with it as `Last-Event-ID` misses nothing of the
+history and hears nothing of it twice. One that comes back after the end gets 204, which tells
+browsers not to come again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from typing import Any
+
+import orjson
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+
+from holdfast.client import Client
+from holdfast.core.task import Json, TaskId
+from holdfast.errors import TaskNotFound
+from holdfast.filters import read_id
+from holdfast.server.access import TASKS, TOKEN
+from holdfast.server.documented import TASK_ID, documented
+from holdfast.server.models.tasks import NoQuery
+from holdfast.server.news import Message, Place, news
+from holdfast.server.shape import Shape
+from holdfast.server.watching import Watch, Watches, look
+
+router = APIRouter(tags=["tasks"])
+
+HEARTBEAT = 15.0
+"""Seconds of silence after which a comment is sent: proxies cut what says nothing, and a listener
+that is gone is noticed."""
+LONGEST = 600.0
+"""Seconds after which a stream ends and its listener comes back by itself."""
+COME_BACK_AFTER_MS = 1000
+
+PLAIN = Shape(NoQuery)
+_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+
+
+def _described() -> dict[str, Any]:
+    described = documented(
+        "Follow a task as it happens",
+        says="Server-sent events: `log`, `history`, `progress`, `state`, and at last `end`. Come "
+        "back with the id of the last one as `Last-Event-ID` to go on from there; 204 says that "
+        "there is nothing more to come.",
+        answers=None,
+        query=PLAIN,
+        refuses=(404,),
+        paths=TASK_ID,
+    )
+    described["responses"][200]["content"] = {"text/event-stream": {"schema": {"type": "string"}}}
+    described["responses"][204] = {"description": "The task has ended, and you know it all."}
+    described["openapi_extra"]["parameters"].append(
+        {"name": "Last-Event-ID", "in": "header", "required": False, "schema": {"type": "string"}}
+    )
+    return described
+
+
+@router.get(f"{TASKS}/{{task_id}}/events", **_described())
+async def events(request: Request) -> Response:
+    PLAIN.read_query(request.query_params)
+    client: Client = await request.app.state.service.verbs()
+    place = Place.read(request.headers.get("last-event-id"))
+    task_id = read_id(request.path_params["task_id"])
+    snapshot = await look(client, task_id)
+    if snapshot.is_final and place != Place() and not any(news(snapshot, place)):
+        return Response(status_code=204)
+    told = _Stream(request, client).told(task_id, place)
+    return StreamingResponse(told, media_type="text/event-stream", headers=_HEADERS)
+
+
+def _watches(request: Request) -> Watches:
+    state = request.app.state
+    if not hasattr(state, "watches"):
+        state.watches = Watches()
+    found: Watches = state.watches
+    return found
+
+
+class _Stream:
+    """One listener's stream."""
+
+    def __init__(self, request: Request, client: Client) -> None:
+        self._stopping: asyncio.Event = request.app.state.stopping
+        self._token_id: str | None = getattr(request.scope.get(TOKEN), "id", None)
+        self._client = client
+        self._watches = _watches(request)
+        self._until = time.monotonic() + LONGEST
+
+    async def told(self, task_id: TaskId, place: Place) -> AsyncIterator[bytes]:
+        """All that happens from this place on, until the end or until it is time to go."""
+        yield b"retry: %d\n\n" % COME_BACK_AFTER_MS
+        try:
+            async with self._watches.on(self._client, task_id) as watch:
+                async for piece in self._followed(watch, place):
+                    yield piece
+        except TaskNotFound:
+            yield _FORGOTTEN
+
+    async def _followed(self, watch: Watch, place: Place) -> AsyncIterator[bytes]:
+        while True:
+            change, latest = watch.change, watch.latest
+            if latest is None:
+                yield _FORGOTTEN
+                return
+            for message in news(latest, place):
+                place = message.place
+                yield _message(message)
+            if latest.is_final:
+                yield _encoded("end", {"status": latest.task.state})
+                return
+            if not await self._first_of(change):
+                if not await self._may_stay():
+                    return
+                yield b": still here\n\n"
+
+    async def _first_of(self, change: asyncio.Event) -> bool:
+        """Wait for a change; False if there was none for a heartbeat, or it is time to go."""
+        waits = [asyncio.ensure_future(event.wait()) for event in (change, self._stopping)]
+        try:
+            await asyncio.wait(waits, timeout=HEARTBEAT, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for wait in waits:
+                wait.cancel()
+        return change.is_set()
+
+    async def _may_stay(self) -> bool:
+        if self._stopping.is_set() or time.monotonic() > self._until:
+            return False
+        return self._token_id is None or await self._client.tokens.is_good(self._token_id)
+
+
+def _message(message: Message) -> bytes:
+    return b"id: %s\n%s" % (str(message.place).encode(), _encoded(message.event, message.data))
+
+
+def _encoded(event: str, data: Json) -> bytes:
+    body = orjson.dumps(data, option=orjson.OPT_UTC_Z)
+    return b"event: %s\ndata: %s\n\n" % (event.encode(), body)
+
+
+_FORGOTTEN = _encoded("end", {"status": None, "reason": "forgotten"})

@@ -1,0 +1,42 @@
+"""Middleware: headers that make browsers careful with what we answer.
+
+The API is for programs: nothing of it may be framed, sniffed, cached or read by another site's
+script. There is no CORS header, on purpose.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+SECURITY: Final = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"cache-control", b"no-store"),
+)
+
+
+class Headers:
+    """Adds `SECURITY` to every answer; a header that the answer has already stays as it is."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = list(message["headers"])
+                given = {name for name, _ in headers}
+                headers += [pair for pair in SECURITY if pair[0] not in given]
+                message = {**message, "headers": headers}
+            await send(message)
+
+        await self._app(scope, receive, with_headers)

@@ -1,0 +1,1 @@
+"""What is sent and answered, as types: the words of the JSON API."""

@@ -1,0 +1,148 @@
+"""Requests about tasks: what is submitted, and which tasks are meant."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, Required
+
+from pydantic import AfterValidator, Field, with_config
+from typing_extensions import TypedDict
+
+from holdfast.client import MOST_PER_PAGE
+from holdfast.server.models import words
+from holdfast.server.shape import CLOSED, SPELLED
+
+MOST_IDS = 1000
+
+
+@with_config(CLOSED)
+class Submit(TypedDict, total=False):
+    """One task to be. What is left out is as the task's definition has it."""
+
+    task_type: Required[words.Name]
+    parameters: dict[str, Any]
+    queue: words.Name
+    priority: words.PriorityWord
+    required_capabilities: words.Names
+    timeout_seconds: words.Limit
+    max_retries: words.Retries
+    delay_seconds: words.Seconds
+    run_at: words.Instant
+    expires_at: words.Instant
+    idempotency_key: words.Key
+    unique_key: words.Key
+    lock: words.Key
+    tags: words.Tags
+    owner: words.Key
+    callback_url: words.Url
+
+
+@with_config(CLOSED)
+class Which(TypedDict, total=False):
+    """Which tasks: every word given must match."""
+
+    ids: Annotated[list[words.Uuid], Field(max_length=MOST_IDS)]
+    status: Annotated[list[words.Status], Field(min_length=1)]
+    queue: words.Key
+    task_type: words.Key
+    task_type_prefix: words.Key
+    priority: words.PriorityWord
+    tag: words.Key
+    owner: words.Key
+    worker_id: words.Key
+    lock: words.Key
+    unique_key: words.Key
+    error_type: words.Key
+    parent_id: words.Uuid
+    created_after: words.Instant
+    created_before: words.Instant
+
+
+def _refuse_empty(which: Which) -> Which:
+    if not which:
+        raise ValueError("an empty filter would mean every task there is; name a queue or a status")
+    return which
+
+
+NotEmpty = Annotated[
+    Which, AfterValidator(_refuse_empty), Field(json_schema_extra={"minProperties": 1})
+]
+
+
+@with_config(CLOSED)
+class Action(TypedDict, total=False):
+    """Do something to every matching task; with `dry_run` only count them."""
+
+    action: Required[Literal["cancel", "retry", "discard"]]
+    filter: Required[NotEmpty]
+    dry_run: bool
+    pace: words.Pace
+
+
+@with_config(CLOSED)
+class Replay(TypedDict, total=False):
+    """Start matching dead letters again, `pace` of them a second, or all at once."""
+
+    filter: Which
+    dry_run: bool
+    pace: words.Pace
+
+
+@with_config(CLOSED)
+class Discard(TypedDict, total=False):
+    """Forget matching dead letters for good."""
+
+    filter: Which
+    dry_run: bool
+
+
+@with_config(SPELLED)
+class Search(TypedDict, total=False):
+    """The query of a list of tasks."""
+
+    status: list[words.Status]
+    queue: words.Key
+    task_type: words.Key
+    task_type_prefix: words.Key
+    priority: words.PriorityWord
+    tag: words.Key
+    owner: words.Key
+    worker_id: words.Key
+    lock: words.Key
+    unique_key: words.Key
+    error_type: words.Key
+    parent_id: words.Uuid
+    created_after: words.Instant
+    created_before: words.Instant
+    sort: Literal["-created_at", "created_at"]
+    limit: Annotated[int, Field(ge=1, le=MOST_PER_PAGE)]
+    cursor: words.Cursor
+
+
+@with_config(SPELLED)
+class DeadSearch(TypedDict, total=False):
+    """The query of a list of dead letters."""
+
+    queue: words.Key
+    task_type: words.Key
+    task_type_prefix: words.Key
+    priority: words.PriorityWord
+    tag: words.Key
+    owner: words.Key
+    error_type: words.Key
+    created_after: words.Instant
+    created_before: words.Instant
+    sort: Literal["-created_at", "created_at"]
+    limit: Annotated[int, Field(ge=1, le=MOST_PER_PAGE)]
+    cursor: words.Cursor
+
+
+@with_config(SPELLED)
+class Look(TypedDict, total=False):
+    """The query of one task."""
+
+    traceback: words.YesNo
+
+
+@with_config(SPELLED)
+class NoQuery(TypedDict, total=False):
+    """A query without words."""

@@ -1,0 +1,80 @@
+"""The kinds of text and numbers that requests are made of, each with its bounds.
+
+What a pattern here lets through must be accepted by the options' own readers, and what it stops
+must be refused by them or not matter: the API's description is only true if both hold.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal
+
+from pydantic import Field, StringConstraints, WithJsonSchema
+
+from holdfast.core.duration import LONGEST
+from holdfast.core.lifecycle import OTHER_WORDS
+from holdfast.core.task import State
+from holdfast.definitions.readers import LONGEST_KEY, LONGEST_NAME, MOST_RETRIES, MOST_TAGS
+
+LETTERS: Final = (
+    "!-)+.-~\u00a1-\u00ac\u00ae-\u0377\u0391-\u03a1\u03a3-\u052f\u05d0-\u05ea\u0620-\u064a"
+    "\u0904-\u0939\u0e01-\u0e30\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3-"
+)
+"""Printable ASCII but `,` and `*`, and the letters of most scripts. A name may hold any printable
+character (`read_name`); a regular expression cannot say that, and this is close to it."""
+NAME: Final = f"^[{LETTERS}]+$"
+NO_NUL: Final = r"^[^\x00]*$"
+INSTANT: Final = (
+    r"^[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])[Tt]"
+    r"([01][0-9]|2[0-3]):[0-5][0-9]:([0-5][0-9]|60)(\.[0-9]+)?"
+    r"([Zz]|[+-]([01][0-9]|2[0-3]):[0-5][0-9])$"
+)
+
+PORT: Final = (
+    r"[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
+)
+URL: Final = rf"^https?://[A-Za-z0-9][A-Za-z0-9.-]*(:({PORT}))?(/[!-~]*)?$"
+
+Name = Annotated[
+    str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=NAME, strict=True)
+]
+Key = Annotated[
+    str, StringConstraints(min_length=1, max_length=LONGEST_KEY, pattern=NO_NUL, strict=True)
+]
+Tag = Annotated[
+    str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=NO_NUL, strict=True)
+]
+Tags = Annotated[list[Tag], Field(max_length=MOST_TAGS)]
+Names = Annotated[list[Name], Field(max_length=MOST_TAGS)]
+Seconds = Annotated[float, Field(ge=0, le=LONGEST, allow_inf_nan=False)]
+Limit = Annotated[float, Field(ge=0.001, le=LONGEST, allow_inf_nan=False)]
+Retries = Annotated[int, Field(ge=0, le=MOST_RETRIES)]
+Pace = Annotated[float, Field(ge=0.01, le=1e6, allow_inf_nan=False)]
+PriorityWord = Literal["critical", "high", "normal", "low", "medium"]
+YesNo = Literal["true", "false"]
+Instant = Annotated[
+    str,
+    StringConstraints(pattern=INSTANT, max_length=64, strict=True),
+    WithJsonSchema(
+        {"type": "string", "format": "date-time", "examples": ["2030-01-01T10:00:00+02:00"]}
+    ),
+]
+Uuid = Annotated[
+    str,
+    StringConstraints(pattern="^[0-9a-fA-F]{8}-([0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}$", strict=True),
+    WithJsonSchema({"type": "string", "format": "uuid"}),
+]
+STATUS_WORDS: Final = (*(state.value for state in State), *OTHER_WORDS)
+Status = Annotated[
+    str,
+    StringConstraints(pattern=f"^({'|'.join(STATUS_WORDS)})$"),
+    WithJsonSchema({"type": "string", "enum": list(STATUS_WORDS)}),
+]
+Url = Annotated[str, StringConstraints(pattern=URL, max_length=2000)]
+Cursor = Annotated[
+    str,
+    StringConstraints(
+        pattern="^(oldest-)?[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$", max_length=100
+    ),
+]
+"""As the stores make them; one that belongs to the other sort order is a conflict, not a mistake in
+its form."""

@@ -1,0 +1,187 @@
+"""What workers over HTTP send, and what they are told."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, NotRequired, Required
+
+from pydantic import Field, StringConstraints, with_config
+from typing_extensions import TypedDict
+
+from holdfast.remote.workers import LONGEST_WAIT
+from holdfast.server.models import words
+from holdfast.server.models.answers import EXACT
+from holdfast.server.shape import CLOSED
+
+MOST_RESULTS = 1000
+MOST_SLOTS = 10_000
+MOST_LINES = 1000
+LONGEST_LINE = 8 * 1024
+LARGEST_FENCE = 2**31 - 1
+
+Text = Annotated[str, StringConstraints(max_length=1_000_000, strict=True)]
+Attempt = Annotated[int, Field(ge=1, le=LARGEST_FENCE)]
+Finite = Annotated[float, Field(ge=-1e300, le=1e300, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
+Tokens = Annotated[int, Field(ge=0, le=10**15)]
+Line = Annotated[str, StringConstraints(max_length=LONGEST_LINE, pattern=words.NO_NUL, strict=True)]
+Queue = words.Name | Literal["*"]
+
+
+@with_config(CLOSED)
+class Register(TypedDict, total=False):
+    """A worker that is about to work: one slot on the queue `default`, unless it says more.
+    The queue `*` stands for all of them.
+    """
+
+    capabilities: words.Names
+    capacity: Annotated[int, Field(ge=1, le=MOST_SLOTS)]
+    queues: Annotated[list[Queue], Field(min_length=1, max_length=words.MOST_TAGS)]
+    version: Annotated[str, StringConstraints(max_length=200, pattern=words.NO_NUL, strict=True)]
+
+
+@with_config(CLOSED)
+class Poll(TypedDict, total=False):
+    """A worker with free slots. It waits for at most `wait_seconds` (30 unless it says less)."""
+
+    available_capacity: Required[Annotated[int, Field(ge=1, le=MOST_SLOTS)]]
+    wait_seconds: Annotated[float, Field(ge=0, le=LONGEST_WAIT, allow_inf_nan=False)]
+
+
+@with_config(CLOSED)
+class ResultError(TypedDict, total=False):
+    """What went wrong. `retry_after` (seconds) wins over the task's backoff."""
+
+    message: Required[Text]
+    type: Annotated[str, StringConstraints(min_length=1, max_length=200, strict=True)]
+    retriable: bool
+    retry_after: words.Seconds | None
+    traceback: Text | None
+
+
+@with_config(CLOSED)
+class Result(TypedDict, total=False):
+    """How an attempt ended. `released` hands the task back, and nothing is charged; of a task that
+    was cancelled it means that it has stopped.
+    """
+
+    task_id: Required[words.Uuid]
+    attempt: Required[Attempt]
+    status: Required[Literal["completed", "failed", "released"]]
+    result: Any
+    error: ResultError | None
+
+
+@with_config(CLOSED)
+class ProgressReport(TypedDict, total=False):
+    """How far an attempt is."""
+
+    done: Required[Finite]
+    total: Finite | None
+    message: Annotated[str, StringConstraints(max_length=1000, pattern=words.NO_NUL, strict=True)]
+
+
+@with_config(CLOSED)
+class CostReport(TypedDict, total=False):
+    """What an attempt has used since its last report."""
+
+    units: Amount
+    tokens_in: Tokens
+    tokens_out: Tokens
+
+
+@with_config(CLOSED)
+class AttemptReport(TypedDict, total=False):
+    """What a running attempt has to say: progress replaces what it said before, cost adds up."""
+
+    task_id: Required[words.Uuid]
+    attempt: Required[Attempt]
+    progress: ProgressReport
+    cost: CostReport
+    log: Annotated[list[Line], Field(max_length=MOST_LINES)]
+
+
+@with_config(CLOSED)
+class Beat(TypedDict, total=False):
+    """A sign of life. `running` is every task that the worker knows that it has: what it was given
+    and never names has been lost on its way, and is handed back.
+    """
+
+    current_load: Annotated[int, Field(ge=0, le=MOST_SLOTS)]
+    status: Literal["active", "draining"]
+    running: Annotated[list[words.Uuid], Field(max_length=MOST_SLOTS)]
+    reports: Annotated[list[AttemptReport], Field(max_length=MOST_RESULTS)]
+
+
+@with_config(EXACT)
+class RegisterAnswer(TypedDict):
+    """Who the worker is, how often it must beat, and how long it waits before it asks again after
+    an error.
+    """
+
+    worker_id: str
+    poll_interval_ms: int
+    heartbeat_seconds: float
+
+
+@with_config(EXACT)
+class WorkAnswer(TypedDict):
+    """A task to run. `attempt` is the fence: it must come back with the result. `lock_fence` grows
+    with every holder of the task's `lock`.
+    """
+
+    task_id: str
+    task_type: str
+    parameters: Any
+    attempt: int
+    queue: str
+    priority: str
+    timeout_seconds: float | None
+    trace_id: str | None
+    owner: str | None
+    lock: str | None
+    lock_fence: int | None
+
+
+@with_config(EXACT)
+class PollAnswer(TypedDict):
+    """The tasks handed out; none if there was no work in time."""
+
+    tasks: list[WorkAnswer]
+
+
+@with_config(EXACT)
+class ResultAnswer(TypedDict):
+    """What became of a result. In a batch each has the `status` that it would have got alone.
+    `repeated`: it was known already, as far as this server noticed.
+    """
+
+    task_id: str
+    attempt: int
+    accepted: bool
+    repeated: bool
+    status: int
+    code: NotRequired[str]
+    detail: NotRequired[str]
+
+
+@with_config(EXACT)
+class ResultAnswers(TypedDict):
+    """The answers to a batch, in its order."""
+
+    results: list[ResultAnswer]
+
+
+@with_config(EXACT)
+class BeatAnswer(TypedDict):
+    """The tasks to stop (cancelled, or no longer this worker's); whether to finish and leave."""
+
+    cancel: list[str]
+    drain: bool
+
+
+@with_config(EXACT)
+class WorkerDrainAnswer(TypedDict):
+    """How many tasks the worker still has. With none it has left: its id is used up."""
+
+    running: int
+    stopped: bool

@@ -1,0 +1,97 @@
+"""Whether the process lives, and whether it can serve. Open to everybody, and so without details.
+
+`ready` is about what this server needs to do its own work: the store, with the right schema. What a
+whole service needs beside that (somebody to run tasks, wake-ups) is named in `missing` and does not
+make a load balancer turn away: submits are safe without a worker.
+"""
+
+from __future__ import annotations
+
+import time
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.core.task import Json
+from holdfast.errors import HoldfastError, SchemaMismatch
+from holdfast.server.answers import answer
+from holdfast.server.documented import schema_of
+from holdfast.server.models.answers import Health, Readiness
+from holdfast.server.routes.queues import LIVE
+from holdfast.server.service import Service, service_of
+
+router = APIRouter(tags=["health"])
+
+KEPT = 1.0
+"""Seconds that an answer is given again: nobody can make the store busy from outside."""
+
+
+@router.get(
+    "/healthz",
+    summary="The process answers",
+    response_model=None,
+    responses={200: {"content": {"application/json": {"schema": schema_of(Health)}}}},
+)
+async def healthz(request: Request) -> Response:
+    return answer({"status": "ok"})
+
+
+@router.get(
+    "/readyz",
+    summary="The store can be reached, and what else is missing",
+    response_model=None,
+    responses={
+        code: {
+            "description": text,
+            "content": {"application/json": {"schema": schema_of(Readiness)}},
+        }
+        for code, text in {200: "It can serve.", 503: "It cannot."}.items()
+    },
+)
+async def readyz(request: Request) -> Response:
+    found = await _kept(request, service_of(request))
+    return answer(found, 200 if found["ready"] else 503)
+
+
+async def _kept(request: Request, service: Service) -> Json:
+    state = request.app.state
+    until, found = getattr(state, "readiness", (0.0, None))
+    if found is None or time.monotonic() > until:
+        found = await look(service)
+        state.readiness = (time.monotonic() + KEPT, found)
+    return found
+
+
+async def look(service: Service) -> dict[str, Json]:
+    """What there is and what is missing."""
+    found: dict[str, Json] = {
+        "ready": False,
+        "missing": ["store"],
+        "store": "unavailable",
+        "schema_version": None,
+        "dispatcher": None,
+        "workers_alive": 0,
+    }
+    try:
+        client = await service.verbs()
+        workers = await client.workers()
+        version, dispatcher = await client.schema_version(), await client.dispatcher.mode()
+    except SchemaMismatch as error:
+        return found | {
+            "missing": ["schema"],
+            "store": "schema_mismatch",
+            "schema_version": error.found,
+        }
+    except HoldfastError:
+        return found
+    alive = sum(worker.status in LIVE for worker in workers)
+    missing = (["wake_ups"] if dispatcher == "poll" else []) + ([] if alive else ["workers"])
+    return {
+        "ready": True,
+        "missing": missing,
+        "store": "ok",
+        "schema_version": version,
+        "dispatcher": dispatcher,
+        "workers_alive": alive,
+    }

@@ -1,0 +1,151 @@
+"""Submitting: one task, an array of them, or a stream of lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from fastapi import APIRouter
+from pydantic import with_config
+from starlette.requests import Request
+from starlette.responses import Response
+from typing_extensions import TypedDict
+
+from holdfast.client import SLICE, Client
+from holdfast.core.task import Added, Json
+from holdfast.definitions.call import Call
+from holdfast.errors import HoldfastError, IdempotencyConflict, PayloadRefused
+from holdfast.server import views
+from holdfast.server.access import TASKS
+from holdfast.server.answers import answer
+from holdfast.server.bodies import JSON, LINES, parse, read_body, read_lines, require
+from holdfast.server.documented import documented
+from holdfast.server.models import words
+from holdfast.server.models.answers import Accepted, Submitted, SubmittedMany
+from holdfast.server.problems import Refused, refusal_of
+from holdfast.server.service import Service, service_of
+from holdfast.server.shape import SPELLED, Shape
+from holdfast.server.submission import SUBMIT
+
+router = APIRouter(tags=["tasks"])
+
+ROOM: Final = 64 * 1024
+"""What a line may hold beside its parameters."""
+
+
+@with_config(SPELLED)
+class Wish(TypedDict, total=False):
+    """The query of a submit."""
+
+    ids: words.YesNo
+
+
+WISH = Shape(Wish)
+
+
+@router.post(
+    TASKS,
+    **documented(
+        "Submit one task, or many",
+        says=(
+            "One object, an array (all or none), or a stream of lines (`application/x-ndjson`, any "
+            "length, stored in slices of 1,000). When the answer comes, the tasks are durable."
+        ),
+        answers={201: (Submitted, SubmittedMany, Accepted), 200: Submitted},
+        status=201,
+        takes=SUBMIT,
+        query=WISH,
+        refuses=(409,),
+    ),
+)
+async def submit(request: Request) -> Response:
+    service = service_of(request)
+    wish = WISH.read_query(request.query_params)
+    if require(request, JSON, LINES) == LINES:
+        return await _submit_lines(service, request, wants_ids=wish.get("ids") == "true")
+    body = parse(await read_body(request))
+    client = await service.verbs()
+    if type(body) is list:
+        return await _submit_array(service, client, body)
+    call = service.submissions.one(body)
+    added = (await client.submit_many([call]))[0]
+    told = views.submitted(added, await _position(service, client, call, added))
+    return answer(told, 201 if added.created else 200)
+
+
+async def _submit_array(service: Service, client: Client, bodies: list[Json]) -> Response:
+    calls = service.submissions.many(bodies)
+    added = await client.submit_many(calls)
+    told = [
+        views.submitted(each, await _position(service, client, call, each))
+        for call, each in zip(calls, added, strict=True)
+    ]
+    return answer({"tasks": told}, 201)
+
+
+async def _submit_lines(service: Service, request: Request, *, wants_ids: bool) -> Response:
+    """Store the lines in slices, as they come. What stands before the first bad line is stored,
+    nothing after it: the answer's numbers are the whole truth.
+    """
+    stream = Stream(await service.verbs(), wants_ids=wants_ids)
+    number = 0
+    try:
+        async for number, line in read_lines(request, service.settings.max_payload + ROOM):
+            await stream.take(number, service.submissions.one(parse(line)))
+        await stream.store()
+    except (HoldfastError, Refused) as error:
+        refused = error if isinstance(error, Refused) else refusal_of(error)
+        raise await stream.broken(refused, number) from None
+    return answer(stream.told, 201)
+
+
+class Stream:
+    """What came of a stream of lines so far."""
+
+    def __init__(self, client: Client, *, wants_ids: bool) -> None:
+        self._client = client
+        self._waiting: list[tuple[int, Call[Any]]] = []
+        self._failed_at: int | None = None
+        self.told: dict[str, Json] = {"accepted": 0, "existing": 0}
+        if wants_ids:
+            self.told["task_ids"] = []
+
+    async def take(self, number: int, call: Call[Any]) -> None:
+        """Add a line's task; every full slice is stored."""
+        self._waiting.append((number, call))
+        if len(self._waiting) >= SLICE:
+            await self.store()
+
+    async def store(self) -> None:
+        """Store what waits. A slice with a conflict in it is stored up to that."""
+        lines, self._waiting = self._waiting, []
+        try:
+            self._count(await self._client.submit_many([call for _, call in lines]))
+        except (IdempotencyConflict, PayloadRefused):
+            for number, call in lines:
+                self._failed_at = number
+                self._count([await self._client.submit(call)])
+            self._failed_at = None
+
+    async def broken(self, refused: Refused, number: int) -> Refused:
+        """The refusal of the stream, once what stood before the bad line is stored."""
+        if self._failed_at is None and refused.status < 500:
+            try:
+                await self.store()
+            except HoldfastError as error:
+                refused = refusal_of(error)
+        refused.extra |= self.told | {"failed_at_line": self._failed_at or number}
+        return refused
+
+    def _count(self, added: Sequence[Added]) -> None:
+        self.told["accepted"] += len(added)
+        self.told["existing"] += sum(not each.created for each in added)
+        if "task_ids" in self.told:
+            self.told["task_ids"] += [each.task_id for each in added]
+
+
+async def _position(service: Service, client: Client, call: Call[Any], added: Added) -> int | None:
+    if call.options.delay or call.options.run_at is not None:
+        return None
+    queue = call.options.queue or call.definition.queue
+    return await service.gauge.position(client, queue, added)

@@ -1,0 +1,193 @@
+"""Looking at tasks, and steering one of them."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import Task
+from holdfast.errors import InvalidOption
+from holdfast.server import views
+from holdfast.server.access import TASKS
+from holdfast.server.answers import answer
+from holdfast.server.documented import TASK_ID, documented
+from holdfast.server.filters import filter_of
+from holdfast.server.models.answers import HistoryAnswer, TaskAnswer, TaskPage, WhyAnswer
+from holdfast.server.models.tasks import Look, NoQuery, Search
+from holdfast.server.problems import Refused
+from holdfast.server.service import is_admin, service_of
+from holdfast.server.shape import Shape
+
+router = APIRouter(tags=["tasks"])
+
+ONE: Final = f"{TASKS}/{{task_id}}"
+PAGE: Final = 100
+SEARCH = Shape(Search)
+LOOK = Shape(Look)
+PLAIN = Shape(NoQuery)
+
+
+@router.get(
+    TASKS,
+    **documented(
+        "List tasks, a page at a time", answers=TaskPage, query=SEARCH, refuses=(404, 409)
+    ),
+)
+async def list_tasks(request: Request) -> Response:
+    words = SEARCH.read_query(request.query_params)
+    return await page_of(request, filter_of(words), words)
+
+
+async def page_of(request: Request, which: TaskFilter, words: Search) -> Response:
+    """A page of the tasks that match."""
+    service = service_of(request)
+    client = await service.verbs()
+    try:
+        page = await client.list(
+            which,
+            limit=words.get("limit", PAGE),
+            after=words.get("cursor"),
+            oldest_first=words.get("sort") == "created_at",
+        )
+    except InvalidOption as error:
+        if error.option != "after":
+            raise
+        raise Refused(
+            409,
+            "cursor_of_another_list",
+            "this cursor belongs to a list that is sorted the other way; begin anew without it",
+            field="cursor",
+        ) from None
+    return answer((await service.view(client)).page(page))
+
+
+@router.get(
+    ONE,
+    **documented(
+        "Look at one task",
+        says="`traceback=true` shows the error's traceback, to tokens with the scope admin.",
+        answers=TaskAnswer,
+        query=LOOK,
+        refuses=(404,),
+        paths=TASK_ID,
+    ),
+)
+async def get_task(request: Request) -> Response:
+    wants_traceback = wants(request)
+    service = service_of(request)
+    client = await service.verbs()
+    task = await client.get(request.path_params["task_id"])
+    view = await service.view(client, with_traceback=wants_traceback)
+    return answer(view.task(task))
+
+
+def wants(request: Request) -> bool:
+    """Whether the traceback is asked for; 403 for those who may not see it."""
+    asked = LOOK.read_query(request.query_params).get("traceback") == "true"
+    if asked and not is_admin(request):
+        raise Refused(403, "insufficient_scope", "tracebacks are for tokens with the scope admin")
+    return asked
+
+
+@router.delete(
+    ONE,
+    **documented(
+        "Cancel a task",
+        says="The same as `POST …/cancel`. The task stays in the history, as cancelled.",
+        answers=TaskAnswer,
+        query=PLAIN,
+        refuses=(404, 409),
+        paths=TASK_ID,
+    ),
+)
+async def delete_task(request: Request) -> Response:
+    return await cancel_task(request)
+
+
+@router.post(
+    f"{ONE}/cancel",
+    **documented(
+        "Cancel a task",
+        says="At once if it has not started; a running one is asked to stop.",
+        answers=TaskAnswer,
+        query=PLAIN,
+        refuses=(404, 409),
+        paths=TASK_ID,
+    ),
+)
+async def cancel_task(request: Request) -> Response:
+    PLAIN.read_query(request.query_params)
+    client = await service_of(request).verbs()
+    return await _shown(request, await client.cancel(request.path_params["task_id"]))
+
+
+@router.post(
+    f"{ONE}/retry",
+    **documented(
+        "Start a task again",
+        says="One that has ended starts anew; one that waits for its retry starts now.",
+        answers=TaskAnswer,
+        query=PLAIN,
+        refuses=(404, 409),
+        paths=TASK_ID,
+    ),
+)
+async def retry_task(request: Request) -> Response:
+    PLAIN.read_query(request.query_params)
+    return await _shown(request, await retried(request))
+
+
+async def retried(request: Request) -> Task:
+    """Start the task in the path again."""
+    client = await service_of(request).verbs()
+    try:
+        return await client.retry(request.path_params["task_id"])
+    except InvalidOption as error:
+        # Nothing in the request is wrong: another task stands in the way.
+        raise Refused(409, "unique_key_taken", str(error)) from None
+
+
+@router.get(
+    f"{ONE}/attempts",
+    **documented(
+        "Every attempt and event of a task",
+        answers=HistoryAnswer,
+        query=LOOK,
+        refuses=(404,),
+        paths=TASK_ID,
+    ),
+)
+async def get_attempts(request: Request) -> Response:
+    wants_traceback = wants(request)
+    service = service_of(request)
+    client = await service.verbs()
+    task_id: str = request.path_params["task_id"]
+    history = await client.history(task_id)
+    view = await service.view(client, with_traceback=wants_traceback)
+    return answer(view.history(task_id.strip().lower(), history))
+
+
+@router.get(
+    f"{ONE}/why",
+    **documented(
+        "Why a task is not running",
+        answers=WhyAnswer,
+        query=PLAIN,
+        refuses=(404,),
+        paths=TASK_ID,
+    ),
+)
+async def get_why(request: Request) -> Response:
+    PLAIN.read_query(request.query_params)
+    client = await service_of(request).verbs()
+    return answer(views.why(await client.why(request.path_params["task_id"])))
+
+
+async def _shown(request: Request, task: Any) -> Response:
+    service = service_of(request)
+    view = await service.view(await service.verbs())
+    return answer(view.task(task))

@@ -1,0 +1,74 @@
+"""Tokens: made, listed and revoked by those who may do everything."""
+
+from __future__ import annotations
+
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.core.token import Scope
+from holdfast.server import views
+from holdfast.server.answers import answer, nothing
+from holdfast.server.bodies import read_json
+from holdfast.server.documented import TOKEN_ID, documented
+from holdfast.server.models.answers import NewTokenAnswer, TokenList
+from holdfast.server.models.tasks import NoQuery
+from holdfast.server.models.tokens import NewToken
+from holdfast.server.problems import Refused
+from holdfast.server.service import service_of
+from holdfast.server.shape import Shape
+
+router = APIRouter(tags=["tokens"])
+
+NEW = Shape(NewToken)
+PLAIN = Shape(NoQuery)
+TOKENS = "/api/v1/tokens"
+
+
+@router.get(TOKENS, **documented("List tokens", answers=TokenList, query=PLAIN))
+async def list_tokens(request: Request) -> Response:
+    PLAIN.read_query(request.query_params)
+    client = await service_of(request).verbs()
+    return answer({"tokens": [views.token(each) for each in await client.tokens.list()]})
+
+
+@router.post(
+    TOKENS,
+    **documented(
+        "Make a token",
+        says="The answer has its text, and nothing else ever will.",
+        answers=NewTokenAnswer,
+        status=201,
+        takes=NEW,
+        example={"name": "ci", "scopes": ["submit", "read"], "expires_in_seconds": 7776000},
+    ),
+)
+async def create_token(request: Request) -> Response:
+    wanted = NEW.read(await read_json(request))
+    client = await service_of(request).verbs()
+    made, text = await client.tokens.create(
+        wanted["name"],
+        frozenset(Scope(scope) for scope in wanted["scopes"]),
+        wanted.get("expires_in_seconds"),
+    )
+    return answer(views.token(made) | {"token": text}, 201)
+
+
+@router.delete(
+    f"{TOKENS}/{{token_id}}",
+    **documented(
+        "Revoke a token for ever",
+        answers=None,
+        status=204,
+        query=PLAIN,
+        refuses=(404,),
+        paths=TOKEN_ID,
+    ),
+)
+async def revoke_token(request: Request) -> Response:
+    PLAIN.read_query(request.query_params)
+    token_id: str = request.path_params["token_id"]
+    client = await service_of(request).verbs()
+    if not await client.tokens.revoke(token_id):
+        raise Refused(404, "token_not_found", "no token with this id holds")
+    return nothing()

@@ -1,0 +1,301 @@
+"""The protocol of workers in any language: register, poll, result, heartbeat, drain.
+
+What the requests mean is in `holdfast.remote`; this reads and writes them. A poll is held open.
+When its client hangs up, or the server stops, it is cancelled: nothing is claimed for nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from typing import Any, Final
+
+import orjson
+from fastapi import APIRouter
+from starlette.requests import Request
+from starlette.responses import Response
+
+from holdfast.codec.secrets import revealed
+from holdfast.core.attempt import Claim, Report
+from holdfast.core.fleet import WorkerStatus
+from holdfast.core.task import Cost, Json, Progress, TaskError, TaskId, WorkerId
+from holdfast.remote import RemoteResult, RemoteWorkers, ResultAnswer, ResultStatus, Verdict
+from holdfast.remote.workers import LONGEST_WAIT
+from holdfast.server.answers import answer
+from holdfast.server.bodies import JSON, read_json, read_optional_json
+from holdfast.server.documented import WORKER_ID, documented, schema_of, shape_reference
+from holdfast.server.models import workers_http as models
+from holdfast.server.problems import Refused
+from holdfast.server.service import service_of
+from holdfast.server.shape import Shape
+
+router = APIRouter()
+
+REGISTER: Final = Shape(models.Register)
+POLL: Final = Shape(models.Poll)
+RESULT: Final = Shape(models.Result)
+BEAT: Final = Shape(models.Beat)
+PREFIX: Final = "/internal/workers"
+STATUSES: Final = {
+    Verdict.SAVED: 200,
+    Verdict.REPEATED: 200,
+    Verdict.STALE: 409,
+    Verdict.UNKNOWN: 404,
+    Verdict.INVALID: 422,
+}
+
+
+def _one_or_many() -> dict[str, Any]:
+    """A result, or an array of them: each has its own answer."""
+    keywords = documented(
+        "Say how an attempt ended, or several",
+        says="The attempt is the fence: a result that came too late changes nothing (409). The "
+        "owner's repeat is accepted. An array is answered with one answer for each.",
+        answers=models.ResultAnswer,
+        takes=RESULT,
+        refuses=(404, 409),
+        example={
+            "task_id": "0192f0c1-7a3b-7cc0-8000-1f2e3d4c5b6a",
+            "attempt": 1,
+            "status": "completed",
+            "result": {"pages": 3},
+        },
+        paths=WORKER_ID,
+    )
+    one, many = shape_reference(RESULT), {"type": "array", "maxItems": models.MOST_RESULTS}
+    takes = keywords["openapi_extra"]["requestBody"]["content"][JSON]
+    takes["schema"] = {"anyOf": [one, {**many, "items": one}]}
+    kinds = [schema_of(models.ResultAnswer), schema_of(models.ResultAnswers)]
+    keywords["responses"][200]["content"][JSON]["schema"] = {"anyOf": kinds}
+    return keywords
+
+
+@router.post(
+    f"{PREFIX}/register",
+    **documented(
+        "Register a worker",
+        says="A worker in any language begins here. It beats every `heartbeat_seconds`, or its "
+        "tasks are given to others.",
+        answers=models.RegisterAnswer,
+        status=201,
+        takes=REGISTER,
+        is_optional=True,
+        example={"capabilities": ["gpu"], "capacity": 4, "queues": ["images"], "version": "1.0"},
+    ),
+)
+async def register_http_worker(request: Request) -> Response:
+    body = REGISTER.read(await read_optional_json(request))
+    remote = await _remote(request)
+    given = await remote.register(
+        capabilities=body.get("capabilities", []),
+        capacity=body.get("capacity", 1),
+        queues=body.get("queues", ["default"]),
+        version=body.get("version", ""),
+        host=request.client.host if request.client else "",
+    )
+    return answer(
+        {
+            "worker_id": given.worker_id,
+            "poll_interval_ms": given.poll_interval_ms,
+            "heartbeat_seconds": given.heartbeat_seconds,
+        },
+        201,
+    )
+
+
+@router.post(
+    f"{PREFIX}/{{worker_id}}/poll",
+    **documented(
+        "Ask for tasks, and wait for them",
+        answers=models.PollAnswer,
+        takes=POLL,
+        refuses=(404, 409),
+        example={"available_capacity": 2, "wait_seconds": 30},
+        paths=WORKER_ID,
+    ),
+)
+async def poll_for_tasks(request: Request) -> Response:
+    body = POLL.read(await read_json(request))
+    remote = await _remote(request)
+    limit, wait = body["available_capacity"], body.get("wait_seconds", LONGEST_WAIT)
+    polling = remote.poll(_worker(request), limit=limit, wait=wait)
+    claims = await _unless_gone(request, remote, polling)
+    return answer({"tasks": [_work(remote, claim) for claim in claims]})
+
+
+@router.post(f"{PREFIX}/{{worker_id}}/result", **_one_or_many())
+async def take_results(request: Request) -> Response:
+    body = await read_json(request)
+    if isinstance(body, list):
+        return await _take_many(request, body)
+    one = _read_result(body, "")
+    remote = await _remote(request)
+    (told,) = await remote.results(_worker(request), [one])
+    if not told.is_accepted:
+        field = "result" if told.verdict is Verdict.INVALID else None
+        status = STATUSES[told.verdict]
+        raise Refused(status, told.verdict, told.detail or "", field=field, task_id=told.task_id)
+    return answer(_shown(told))
+
+
+@router.post(
+    f"{PREFIX}/{{worker_id}}/heartbeat",
+    **documented(
+        "Say that the worker lives",
+        answers=models.BeatAnswer,
+        takes=BEAT,
+        is_optional=True,
+        refuses=(404, 409),
+        example={"current_load": 1, "status": "active", "running": []},
+        paths=WORKER_ID,
+    ),
+)
+async def take_heartbeat(request: Request) -> Response:
+    body = BEAT.read(await read_optional_json(request))
+    worker_id = _worker(request)
+    remote = await _remote(request)
+    status = body.get("status")
+    running = body.get("running")
+    told = await remote.heartbeat(
+        worker_id,
+        load=body.get("current_load"),
+        status=None if status is None else WorkerStatus(status),
+        reports=[_report(worker_id, each) for each in body.get("reports", [])],
+        running=None if running is None else [TaskId(each.lower()) for each in running],
+    )
+    return answer({"cancel": list(told.cancel), "drain": told.drain})
+
+
+@router.post(
+    f"{PREFIX}/{{worker_id}}/drain",
+    **documented(
+        "Take no more tasks, and leave when none is left",
+        says="Call it again when the last result is in: a worker without tasks has left.",
+        answers=models.WorkerDrainAnswer,
+        refuses=(404, 409),
+        paths=WORKER_ID,
+    ),
+)
+async def drain_http_worker(request: Request) -> Response:
+    remote = await _remote(request)
+    left = await remote.drain(_worker(request))
+    return answer({"running": left, "stopped": left == 0})
+
+
+async def _remote(request: Request) -> RemoteWorkers:
+    return (await service_of(request).verbs()).remote
+
+
+def _worker(request: Request) -> WorkerId:
+    return WorkerId(request.path_params["worker_id"])
+
+
+async def _unless_gone(
+    request: Request, remote: RemoteWorkers, polling: Coroutine[Any, Any, Sequence[Claim]]
+) -> Sequence[Claim]:
+    """Wait for the poll as long as somebody waits for its answer."""
+    work = asyncio.ensure_future(polling)
+    gone = asyncio.ensure_future(_hung_up(request))
+    stopping = asyncio.ensure_future(request.app.state.stopping.wait())
+    try:
+        await asyncio.wait({work, gone, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if not work.done():
+            return []
+        claims = work.result()
+        if claims and gone.done():
+            await remote.give_back(claims)
+            return []
+        return claims
+    finally:
+        unfinished = [each for each in (work, gone, stopping) if not each.done()]
+        for each in unfinished:
+            each.cancel()
+        if unfinished:
+            await asyncio.wait(unfinished)
+
+
+async def _hung_up(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _work(remote: RemoteWorkers, claim: Claim) -> dict[str, Json]:
+    return {
+        "task_id": claim.task_id,
+        "task_type": claim.name,
+        "parameters": orjson.Fragment(revealed(claim.payload)),
+        "attempt": claim.attempt,
+        "queue": claim.queue,
+        "priority": claim.priority,
+        "timeout_seconds": remote.timeout_of(claim),
+        "trace_id": claim.trace,
+        "owner": claim.owner,
+        "lock": claim.lock,
+        "lock_fence": claim.fence,
+    }
+
+
+async def _take_many(request: Request, body: list[Json]) -> Response:
+    if len(body) > models.MOST_RESULTS:
+        raise Refused(
+            422,
+            "too_many_results",
+            f"expected {models.MOST_RESULTS} results at most, got {len(body)}",
+        )
+    results = [_read_result(each, f"[{n}]") for n, each in enumerate(body)]
+    remote = await _remote(request)
+    told = await remote.results(_worker(request), results)
+    return answer({"results": [_shown(each) for each in told]})
+
+
+def _read_result(value: Json, at: str) -> RemoteResult:
+    body = RESULT.read(value, at)
+    status, error = ResultStatus(body["status"]), body.get("error")
+    for field, belongs in (("result", ResultStatus.COMPLETED), ("error", ResultStatus.FAILED)):
+        if status is not belongs and body.get(field) is not None:
+            place = f"{at}.{field}" if at else field
+            raise Refused(
+                422, "invalid_request", f"{place} belongs to the status {belongs}", field=place
+            )
+    return RemoteResult(
+        task_id=TaskId(body["task_id"].lower()),
+        attempt=body["attempt"],
+        status=status,
+        result=body.get("result"),
+        error=None if error is None else _error(error),
+        retry_after=None if error is None else error.get("retry_after"),
+    )
+
+
+def _error(given: models.ResultError) -> TaskError:
+    return TaskError(
+        type=given.get("type", "Error"),
+        message=given["message"],
+        traceback=given.get("traceback"),
+        retriable=given.get("retriable", True),
+    )
+
+
+def _report(worker_id: WorkerId, given: models.AttemptReport) -> Report:
+    progress, cost = given.get("progress"), given.get("cost")
+    return Report(
+        TaskId(given["task_id"].lower()),
+        given["attempt"],
+        worker_id,
+        progress=None if progress is None else Progress(**progress),
+        cost=None if cost is None else Cost(**cost),
+        logs=tuple(given.get("log", ())),
+    )
+
+
+def _shown(told: ResultAnswer) -> dict[str, Json]:
+    shown: dict[str, Json] = {
+        "task_id": told.task_id,
+        "attempt": told.attempt,
+        "accepted": told.is_accepted,
+        "repeated": told.verdict is Verdict.REPEATED,
+        "status": STATUSES[told.verdict],
+    }
+    if not told.is_accepted:
+        shown |= {"code": told.verdict, "detail": told.detail}
+    return shown

@@ -1,0 +1,229 @@
+"""Runs the service: a door (uvicorn), behind it the app, beside it the maintenance.
+
+Stopping is the delicate part. A long poll may wait for half a minute and an event stream for hours,
+so `app.state.stopping` tells them to end now; ordinary requests are finished. A second signal
+leaves without them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+import threading
+from collections.abc import Callable, Coroutine, Generator, Sequence
+from contextlib import suppress
+from typing import Any
+
+import structlog
+import uvicorn
+
+from holdfast.app import Holdfast
+from holdfast.errors import ConfigError, StoreUnavailable
+from holdfast.server.app import create_app
+from holdfast.server.callbacks.courier import Courier
+from holdfast.server.connections import Connection
+from holdfast.worker.line import stop_signals
+from holdfast.worker.maintenance.patrol import patrol
+from holdfast.worker.outage import Outage
+
+log = structlog.get_logger("holdfast.server")
+
+DEFAULT_HOST = "127.0.0.1"
+DEFAULT_PORT = 8420
+GRACE = 10
+"""Seconds that ordinary requests have to end after the server was asked to stop."""
+BACKLOG = 512
+
+
+async def serve(
+    app: Holdfast,
+    *,
+    host: str = DEFAULT_HOST,
+    port: int = DEFAULT_PORT,
+    announce: Callable[[str], None] = lambda url: None,
+    stopping: asyncio.Event | None = None,
+) -> None:
+    """Serve the app until SIGTERM, SIGINT, or until `stopping` is set. `announce` is called with
+    the URL as soon as it answers. The app is closed at the end.
+
+    `ConfigError` if the address cannot be had, or is open to others while no token exists.
+    """
+    stopping = stopping or asyncio.Event()
+    with _signals(stopping) as again:
+        if not await _opened(app, stopping):
+            return
+        async with _closing(app):
+            await refuse_an_open_door(app, host)
+            door = listen(host, port)
+            service = create_app(app)
+            service.state.stopping = stopping
+            server = Server(service)
+            again.append(server.stop)
+            chores = [asyncio.ensure_future(chore) for chore in await _chores(app, server)]
+            try:
+                await server.answer(door, lambda: announce(url_of(door)))
+            finally:
+                await _cancelled(chores)
+
+
+class Server(uvicorn.Server):
+    """uvicorn without its own ideas about signals and logs."""
+
+    def __init__(self, service: Any) -> None:
+        self._stopping: asyncio.Event = service.state.stopping
+        config = uvicorn.Config(
+            service,
+            http=Connection,
+            ws="none",
+            loop="asyncio",
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=GRACE,
+            backlog=BACKLOG,
+        )
+        super().__init__(config)
+
+    async def answer(self, door: socket.socket, when_ready: Callable[[], None]) -> None:
+        """Answer at this door until `stop()`."""
+        self._when_ready = when_ready
+        await self.serve(sockets=[door])
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._when_ready()
+
+    async def stop_when_asked(self) -> None:
+        await self._stopping.wait()
+        self.stop()
+
+    def stop(self) -> None:
+        """Asked once: finish what is under way. Twice: leave now."""
+        if self.should_exit:
+            self.force_exit = True
+        self.should_exit = True
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield  # whoever runs us has them
+
+
+async def refuse_an_open_door(app: Holdfast, host: str) -> None:
+    """Nobody beyond this machine may knock while there is nothing to tell friend from foe."""
+    if is_loopback(host):
+        return
+    tokens = (await app.verbs()).tokens
+    if not await tokens.any_valid():
+        raise ConfigError(
+            "host",
+            f"host: refusing to listen on {host}, which others can reach, while there is no token. "
+            "Make one first: `holdfast token create --scope admin --expires 90d`. Or listen on "
+            f"{DEFAULT_HOST}.",
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach that address; a name, if all it stands for is so."""
+    with suppress(ValueError):
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    if host == "localhost":
+        return True
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM) if host else []
+    except OSError as error:
+        raise ConfigError(
+            "host", f"host: {host!r} is no address of this machine: {error}"
+        ) from None
+    return bool(found) and all(is_loopback(str(address[0])) for *_, address in found)
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at that address. Port 0 takes any that is free."""
+    bare = host.strip("[]")
+    try:
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            bare, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        door = socket.socket(family, kind, protocol)
+    except OSError as error:
+        raise ConfigError(
+            "host", f"host: {host!r} is no address of this machine: {error}"
+        ) from None
+    door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        door.bind(address)
+        door.listen(BACKLOG)
+    except OSError as error:
+        door.close()
+        raise ConfigError(
+            "port",
+            f"port: cannot listen on {host}:{port} ({error.strerror}). If another server is "
+            "there, stop it, or choose another port with --port.",
+        ) from None
+    door.setblocking(False)
+    return door
+
+
+def url_of(door: socket.socket) -> str:
+    """Where a socket can be reached."""
+    host, port = door.getsockname()[:2]
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+async def _chores(app: Holdfast, server: Server) -> list[Coroutine[Any, Any, None]]:
+    return [app.maintain(), patrol(Courier(await app.verbs())), server.stop_when_asked()]
+
+
+async def _opened(app: Holdfast, stopping: asyncio.Event) -> bool:
+    """Open the store, however long it is away; False if asked to stop meanwhile."""
+    outage = Outage("open")
+    while not stopping.is_set():
+        try:
+            await app.open_async()
+        except StoreUnavailable as error:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(stopping.wait(), outage.delay(error))
+        else:
+            outage.over()
+            return True
+    return False
+
+
+@contextlib.asynccontextmanager
+async def _closing(app: Holdfast) -> Any:
+    try:
+        yield
+    finally:
+        await app.close_async()
+
+
+@contextlib.contextmanager
+def _signals(stopping: asyncio.Event) -> Generator[list[Callable[[], None]], None, None]:
+    """While inside, a signal sets `stopping`; a second one calls what was added to the list."""
+    loop, actions = asyncio.get_running_loop(), list[Callable[[], None]]()
+
+    def arrived() -> None:
+        for action in actions if stopping.is_set() else ():
+            action()
+        stopping.set()
+
+    # Only the main thread hears signals.
+    is_main = threading.current_thread() is threading.main_thread()
+    numbers = stop_signals() if is_main else ()
+    for number in numbers:
+        loop.add_signal_handler(number, arrived)
+    try:
+        yield actions
+    finally:
+        for number in numbers:
+            loop.remove_signal_handler(number)
+
+
+async def _cancelled(tasks: Sequence[asyncio.Future[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)

@@ -1,0 +1,51 @@
+"""What the routes share: the app's client, its numbers, and how tasks are shown."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+
+from holdfast.app import Holdfast
+from holdfast.client import Client
+from holdfast.core.token import Scope, Token
+from holdfast.server.access import TOKEN
+from holdfast.server.numbers import Gauge
+from holdfast.server.submission import Submissions
+from holdfast.server.views import TaskView
+
+
+class Service:
+    """One served app. `request.app.state.service` in a route."""
+
+    def __init__(self, holdfast: Holdfast) -> None:
+        self.holdfast = holdfast
+        self.settings = holdfast.settings
+        self.gauge = Gauge()
+        self.submissions = Submissions(holdfast.registry, holdfast.settings)
+
+    async def verbs(self) -> Client:
+        """The client, its store open. The store may come up later than the server."""
+        return await self.holdfast.verbs()
+
+    async def check(self, text: str) -> Token | None:
+        """The token that a request came with, if it holds."""
+        return await (await self.verbs()).tokens.check(text)
+
+    async def view(self, client: Client, *, with_traceback: bool = False) -> TaskView:
+        """How tasks are shown now."""
+        return TaskView(
+            self.holdfast.registry,
+            self.settings.aging,
+            await client.now(),
+            with_traceback=with_traceback,
+        )
+
+
+def service_of(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+def is_admin(request: Request) -> bool:
+    """Whether the caller's token may do everything."""
+    token: Token = request.scope[TOKEN]
+    return Scope.ADMIN in token.scopes

@@ -1,0 +1,120 @@
+"""From a submitted body to a call that the client can store."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from holdfast.core.priority import parse_priority
+from holdfast.core.task import Json
+from holdfast.definitions.call import Call
+from holdfast.definitions.open import open_call
+from holdfast.definitions.options import NO_OPTIONS, Options
+from holdfast.definitions.registry import AnyDefinition, Registry
+from holdfast.errors import HoldfastError, InvalidArguments, UnknownTask
+from holdfast.server.instants import read_instant
+from holdfast.server.models.tasks import Submit
+from holdfast.server.problems import Refused, located
+from holdfast.server.shape import Shape, with_whole_numbers
+from holdfast.settings import Settings
+
+SUBMIT: Final = Shape(Submit)
+MOST_AT_ONCE: Final = 10_000
+"""An array is one transaction: more than this would hold up others. A stream has no such limit."""
+
+_COPIED: Final = {
+    "queue": "queue",
+    "timeout_seconds": "timeout",
+    "max_retries": "max_retries",
+    "delay_seconds": "delay",
+    "idempotency_key": "idempotency_key",
+    "unique_key": "unique_key",
+    "lock": "lock",
+    "owner": "owner",
+    "callback_url": "callback",
+}
+"""Words that need no reading: their form was checked with the body's."""
+
+
+class Submissions:
+    """Makes calls of the tasks that this process knows, and of any on an open queue."""
+
+    def __init__(self, registry: Registry, settings: Settings) -> None:
+        self._registry = registry
+        self._settings = settings
+
+    def one(self, body: Json) -> Call[Any]:
+        """The call that a body describes."""
+        wanted = SUBMIT.read(body)
+        name, parameters = wanted["task_type"], wanted.get("parameters", {})
+        named = 2 if "parameters" in wanted else 1
+        options = NO_OPTIONS if len(wanted) == named else read_options(wanted)
+        definition = self._registry.get(name)
+        if definition is not None:
+            return _known(definition, parameters, options)
+        if (options.queue or "default") in self._settings.open_queues:
+            return open_call(name, parameters, options)
+        raise UnknownTask(name, suggestion=self._registry.suggest(name))
+
+    def many(self, bodies: Sequence[Json]) -> list[Call[Any]]:
+        """The calls of an array."""
+        if not 1 <= len(bodies) <= MOST_AT_ONCE:
+            raise Refused(
+                422, "invalid_request", f"expected 1 to {MOST_AT_ONCE:,} tasks, got {len(bodies):,}"
+            )
+        calls = []
+        for n, body in enumerate(bodies):
+            try:
+                calls.append(self.one(body))
+            except (HoldfastError, Refused) as error:
+                raise located(error, f"[{n}]", index=n) from None
+        return calls
+
+
+def _known(
+    definition: AnyDefinition, parameters: Mapping[str, Json], options: Options
+) -> Call[Any]:
+    try:
+        return definition.make_json_call(parameters, options, strict=True)
+    except InvalidArguments:
+        whole = with_whole_numbers(parameters)
+        if whole is parameters:
+            raise
+        return definition.make_json_call(whole, options, strict=True)
+
+
+def read_options(wanted: Submit) -> Options:
+    """The options in a body whose form was checked."""
+    given: Mapping[str, Any] = {**wanted}
+    read: dict[str, Any] = {ours: given[word] for word, ours in _COPIED.items() if word in given}
+    if "priority" in wanted:
+        read["priority"] = parse_priority(wanted["priority"])
+    if "tags" in wanted:
+        read["tags"] = tuple(dict.fromkeys(wanted["tags"]))
+    if "required_capabilities" in wanted:
+        read["requires"] = frozenset(wanted["required_capabilities"])
+    for word in ("run_at", "expires_at"):
+        if word in given:
+            read[word] = read_instant(word, given[word])
+    options = Options(**read)
+    _refuse_contradictions(options)
+    return options
+
+
+def _refuse_contradictions(options: Options) -> None:
+    """409, not 422: each word is well formed, only together they make no sense."""
+    if options.run_at is not None and options.delay is not None:
+        raise Refused(
+            409,
+            "conflicting_options",
+            "delay_seconds and run_at both say when to start; give one of them",
+            field="delay_seconds",
+        )
+    start, end = options.run_at, options.expires_at
+    if start is not None and end is not None and start >= end:
+        raise Refused(
+            409,
+            "conflicting_options",
+            "the task would expire before it may start; give it longer",
+            field="expires_at",
+        )

@@ -1,0 +1,161 @@
+"""Bodies that are too large, too slow, too deep; tokens that ask too often."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+from tests.integration.server.conftest import StartServer
+from tests.integration.server.live import LiveServer, serve
+from tests.integration.server.shop import make_app
+
+TASKS = "/api/v1/tasks"
+JSON = {"Content-Type": "application/json"}
+MEGABYTE = 1024 * 1024
+GOOD = {"task_type": "shop.add", "parameters": {"a": 1}}
+
+
+def chunks(megabytes: int) -> Iterator[bytes]:
+    yield b'{"task_type": "'
+    for _ in range(megabytes):
+        yield b"x" * MEGABYTE
+
+
+@pytest.mark.parametrize("declared", [True, False], ids=["declared", "chunked"])
+def test_a_hundred_megabytes_are_refused_without_being_kept(
+    sqlite_url: str, server_process: StartServer, declared: bool
+) -> None:
+    with make_app(sqlite_url) as app:
+        _, token = app.wait_for(app.client.tokens.create("test", "admin"))
+    bearer = {"Authorization": f"Bearer {token}"}
+    with server_process(sqlite_url) as server:
+        httpx.post(f"{server.url}{TASKS}", json=GOOD, headers=bearer).raise_for_status()
+        before = server.resident_bytes()
+
+        for _ in range(3):
+            body = b"x" * 100 * MEGABYTE if declared else chunks(100)
+            try:
+                answer = httpx.post(
+                    f"{server.url}{TASKS}", content=body, headers=bearer | JSON, timeout=30
+                )
+            except httpx.WriteError:
+                assert not declared  # the server hung up on a body that never said how long it is
+            else:
+                assert (answer.status_code, answer.json()["code"]) == (413, "body_too_large")
+        alive = httpx.post(f"{server.url}{TASKS}", json=GOOD, headers=bearer).status_code
+        grown = server.peak_bytes() - before
+
+    assert alive == 201
+    assert grown < (4 if declared else 64) * MEGABYTE
+
+
+def test_a_client_that_waits_for_100_continue_sends_nothing_of_a_large_body(
+    live_server: LiveServer,
+) -> None:
+    with connection(live_server) as sock:
+        sock.sendall(head(live_server, 100 * MEGABYTE, "Expect: 100-continue").encode())
+        answer = sock.recv(65536)
+
+    assert answer.startswith(b"HTTP/1.1 413 ")
+
+
+def test_a_body_that_drips_is_given_up(sqlite_url: str) -> None:
+    with serve(make_app(sqlite_url, request_timeout=0.3)) as server, connection(server) as sock:
+        sock.sendall(head(server, 1000).encode() + b"{")
+        started = time.monotonic()
+        answer = b"".join(iter(lambda: sock.recv(65536), b""))  # until the server hangs up
+        took = time.monotonic() - started
+
+    assert answer.startswith(b"HTTP/1.1 408 ")
+    assert b"request_timeout" in answer
+    assert took < 5
+
+
+def test_a_stream_may_take_its_time_as_long_as_it_moves(sqlite_url: str) -> None:
+    def slowly() -> Iterator[bytes]:
+        for _ in range(6):
+            time.sleep(0.15)
+            yield b'{"task_type": "shop.add", "parameters": {"a": 1}}\n'
+
+    with serve(make_app(sqlite_url, request_timeout=0.6)) as server:
+        answer = server.admin.post(
+            TASKS, content=slowly(), headers={"Content-Type": "application/x-ndjson"}
+        )
+
+    assert (answer.status_code, answer.json()["accepted"]) == (201, 6)
+
+
+def test_sixty_slow_sockets_do_not_stop_a_healthy_client(live_server: LiveServer) -> None:
+    slow = [socket.create_connection(address(live_server)) for _ in range(60)]
+    try:
+        for n, sock in enumerate(slow):
+            text = head(live_server, 1000).encode() + b"{"
+            sock.sendall(text if n % 3 == 0 else text[: 20 * (n % 3)])
+        client = live_server.client("submit")
+        started = time.monotonic()
+        answers = [client.post(TASKS, json=GOOD).status_code for _ in range(20)]
+        took = time.monotonic() - started
+    finally:
+        for sock in slow:
+            sock.close()
+
+    assert answers == [201] * 20
+    assert took < 10
+
+
+def test_a_token_that_asks_too_often_is_told_when_to_come_back(sqlite_url: str) -> None:
+    with serve(make_app(sqlite_url, rate_limit=2)) as server:
+        busy, other = server.client("read"), server.client("read")
+
+        answers = [busy.get(TASKS) for _ in range(4)]
+        others = other.get(TASKS).status_code
+        server.until(lambda: busy.get(TASKS).status_code == 200)
+
+    assert [answer.status_code for answer in answers] == [200, 200, 429, 429]
+    assert answers[2].json()["code"] == "rate_limited"
+    assert answers[2].headers["retry-after"] == "1"
+    assert others == 200
+
+
+def test_health_is_not_rationed(sqlite_url: str) -> None:
+    with serve(make_app(sqlite_url, rate_limit=1)) as server:
+        anybody = server.client()
+
+        assert [anybody.get("/healthz").status_code for _ in range(5)] == [200] * 5
+
+
+def test_a_payload_that_is_too_large_for_the_store_is_refused(tmp_path: Path) -> None:
+    with serve(make_app(f"sqlite:///{tmp_path}/tasks.db", max_payload=1000)) as server:
+        body = {"task_type": "shop.mail", "parameters": {"to": "x" * 1000}}
+
+        answer = server.admin.post(TASKS, json=body)
+
+    assert (answer.status_code, answer.json()["code"]) == (422, "payload_refused")
+
+
+def address(server: LiveServer) -> tuple[str, int]:
+    url = httpx.URL(server.url)
+    assert url.port is not None
+    return url.host, url.port
+
+
+def connection(server: LiveServer) -> socket.socket:
+    sock = socket.create_connection(address(server))
+    sock.settimeout(10)
+    return sock
+
+
+def head(server: LiveServer, length: int, *more: str) -> str:
+    lines = [
+        f"POST {TASKS} HTTP/1.1",
+        "Host: test",
+        f"Authorization: Bearer {server.token('submit')}",
+        "Content-Type: application/json",
+        f"Content-Length: {length}",
+        *more,
+    ]
+    return "\r\n".join([*lines, "", ""])

@@ -1,0 +1,76 @@
+"""The OpenAPI page is true: schemathesis asks the live server everything the page allows, and much
+that it does not.
+
+`HOLDFAST_TEST_SCHEMATHESIS=200` is the full dose: examples for each operation.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.integration.server.live import LiveServer
+
+from holdfast.server.access import TABLE
+
+DOSE = int(os.environ.get("HOLDFAST_TEST_SCHEMATHESIS", "15"))
+
+
+def test_the_page_names_every_route_and_its_scope(live_server: LiveServer) -> None:
+    page = live_server.client("read").get("/openapi.json").json()
+
+    described = {
+        (method.upper(), path) for path, methods in page["paths"].items() for method in methods
+    }
+    assert described == {
+        (method, path)
+        for path, methods in TABLE.items()
+        for method in methods
+        if path != "/openapi.json"
+    }
+    submit = page["paths"]["/api/v1/tasks"]["post"]
+    assert "Scope: `submit`." in submit["description"]
+    assert page["paths"]["/healthz"]["get"]["security"] == []
+
+
+def test_the_page_names_the_apps_tasks_with_their_parameters(live_server: LiveServer) -> None:
+    schemas = live_server.admin.get("/openapi.json").json()["components"]["schemas"]
+
+    mail = schemas["Submit.shop.mail"]["properties"]
+    assert mail["task_type"]["const"] == "shop.mail"
+    assert mail["parameters"]["properties"]["copies"]["maximum"] == 10
+    assert mail["parameters"]["additionalProperties"] is False
+    assert schemas["Submit.open"]["properties"]["queue"]["enum"] == ["js"]
+
+
+def test_the_examples_of_the_page_work(live_server: LiveServer) -> None:
+    page = live_server.admin.get("/openapi.json").json()
+    content = page["paths"]["/api/v1/tasks"]["post"]["requestBody"]["content"]
+
+    examples = content["application/json"]["examples"]
+    answers = {
+        name: live_server.admin.post("/api/v1/tasks", json=example["value"]).status_code
+        for name, example in examples.items()
+    }
+
+    assert len(answers) >= 4
+    assert set(answers.values()) == {201}
+
+
+@pytest.mark.timeout(3600)
+def test_schemathesis_finds_nothing(live_server: LiveServer, tmp_path: Path) -> None:
+    command = [
+        sys.executable, "-m", "schemathesis.cli", "run", f"{live_server.url}/openapi.json",
+        "--header", f"Authorization: Bearer {live_server.token('admin')}",
+        "--checks", "all",
+        "--max-examples", str(DOSE),
+        "--exclude-path-regex", "/events$",  # a stream without an end
+        "--no-color",
+    ]  # fmt: skip
+
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
