@@ -1,5 +1,5 @@
-# Two commands: `make run` shows Holdfast at work, `make test` proves it.
-# Both make their own environment in .venv first; nothing else is needed but Python 3.11 and make.
+# Three commands: `make run` starts the service, `make demo` kills a worker, `make test` proves it.
+# Each makes its own environment in .venv first; nothing else is needed but Python 3.11 and make.
 
 .DEFAULT_GOAL := help
 BIN := .venv/bin
@@ -8,14 +8,18 @@ PYTEST := $(BIN)/python -m pytest
 # With ARGS="-k something" one of the two runs may find no test (exit code 5); that is no failure.
 UNLESS_NONE = $(if $(ARGS),|| [ $$? -eq 5 ])
 
-.PHONY: help run test check format setup bench soak docs build clean
+.PHONY: help run demo test check format setup bench soak docs build clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-run: ## Run the demo: workers, mixed tasks, one kill -9, and the promises counted at the end
+run: ## Run the service on an embedded store with demo tasks flowing; Ctrl-C stops it
 	@scripts/setup run
-	$(BIN)/holdfast demo
+	@exec $(BIN)/holdfast up --demo $(ARGS)
+
+demo: ## See it survive a kill -9: workers, mixed tasks, and the promises counted at the end
+	@scripts/setup run
+	$(BIN)/holdfast demo $(ARGS)
 
 test: ## Run every test, the ones that kill processes included
 	@scripts/setup test

@@ -35,7 +35,10 @@ ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
 PYTHON = VENV / "bin" / "python"
 REQUIREMENTS = ROOT / "requirements-test.txt"
-PURPOSES = {"run": ["-e", str(ROOT)], "test": ["-e", str(ROOT), "-r", str(REQUIREMENTS)]}
+PURPOSES = {
+    "run": ["-e", f"{ROOT}[server]"],
+    "test": ["-e", str(ROOT), "-r", str(REQUIREMENTS)],
+}
 INDEX = "https://pypi.org/simple"
 LINK = re.compile(
     r'href="(?P<url>[^"#]*/pip-(?P<version>[0-9.]+)-py3-none-any\.whl)#sha256=(?P<sha256>[0-9a-f]{64})'

@@ -1,4 +1,4 @@
-"""The workers that the demo and the bench start: real `holdfast worker` commands that die with us.
+"""The commands that other commands start: real `holdfast …` processes that die with us.
 
 Each is in a session of its own, so that Ctrl-C reaches only us and we can end it with all it has
 started.
@@ -18,8 +18,18 @@ _TIED = """
 import os, sys
 from holdfast.worker.liveness import die_with_parent
 die_with_parent(int(sys.argv[1]))
-os.execv(sys.executable, [sys.executable, "-m", "holdfast.cli.main", "worker", *sys.argv[2:]])
+os.execv(sys.executable, [sys.executable, "-m", *sys.argv[2:]])
 """
+
+COMMAND = "holdfast.cli.main"
+"""The module of the `holdfast` command."""
+
+
+def tied(module: str, *arguments: str) -> list[str]:
+    """`python -m module …` as a command that ends when this process does. Start it from a thread
+    that stays: with that, it ends.
+    """
+    return [sys.executable, "-c", _TIED, str(os.getpid()), module, *arguments]
 
 
 def start_worker(
@@ -30,7 +40,7 @@ def start_worker(
 ) -> subprocess.Popen[bytes]:
     """Start `holdfast worker app …`. Call it from a thread that stays: with it, the worker ends."""
     return subprocess.Popen(
-        [sys.executable, "-c", _TIED, str(os.getpid()), app, *options],
+        tied(COMMAND, "worker", app, *options),
         env={**os.environ, **(environment or {})},
         stdin=subprocess.DEVNULL,
         stdout=log,

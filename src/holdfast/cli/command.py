@@ -92,13 +92,26 @@ def with_client(
     body: Callable[Concatenate[Session, P], Awaitable[Answer | None]],
 ) -> Callable[..., None]:
     """Make a command of a coroutine that works on the chosen store."""
+    return _on_a_store(body, makes_it=False)
 
+
+def with_making_client(
+    body: Callable[Concatenate[Session, P], Awaitable[Answer | None]],
+) -> Callable[..., None]:
+    """The same for a command that may well be the first to use the store: it is made if need be."""
+    return _on_a_store(body, makes_it=True)
+
+
+def _on_a_store(
+    body: Callable[Concatenate[Session, P], Awaitable[Answer | None]], *, makes_it: bool
+) -> Callable[..., None]:
     async def work(session: Session, *args: Any, **kwargs: Any) -> Answer | None:
         from holdfast.app import Holdfast  # noqa: PLC0415
         from holdfast.cli.places import refuse_missing  # noqa: PLC0415
 
         app = Holdfast(url=session.url)
-        refuse_missing(app.settings.url)
+        if not makes_it:
+            refuse_missing(app.settings.url)
         async with app:
             session.opened = await app.verbs()
             return await body(session, *args, **kwargs)

@@ -14,7 +14,9 @@ from typing import Any, NoReturn
 
 import typer
 
-from holdfast.cli import bench, dead, doctor, overview, queues, submit, tasks, worker
+from holdfast.cli import bench, dead, doctor, overview, queues, submit, tasks, tokens, worker
+from holdfast.cli import server as serving
+from holdfast.cli import up as everything
 from holdfast.cli.command import AsJson, Refused
 from holdfast.cli.demo import command as demo
 from holdfast.cli.screen import Answer, print_error, show
@@ -26,6 +28,7 @@ UsageError: type[Exception] = typer.BadParameter.__bases__[0]
 EXAMPLES = """\
 [bold]Examples[/bold]
   holdfast demo                                      see it survive a kill -9
+  holdfast up shop:app                               server, workers and all
   holdfast worker shop:app -q mail -c 16             run tasks
   holdfast submit shop:app mail '{"to": "ann"}'      submit one
   holdfast task list --state retrying                look around
@@ -48,8 +51,18 @@ app = typer.Typer(
 )
 
 for panel, commands in {
-    "Run tasks": (("worker", worker.worker), ("submit", submit.submit), ("demo", demo.demo)),
-    "Look and act": (("workers", overview.workers), ("stats", overview.stats)),
+    "Run tasks": (
+        ("up", everything.up),
+        ("worker", worker.worker),
+        ("server", serving.server),
+        ("submit", submit.submit),
+        ("demo", demo.demo),
+    ),
+    "Look and act": (
+        ("workers", overview.workers),
+        ("drain", overview.drain),
+        ("stats", overview.stats),
+    ),
     "Keep it well": (
         ("migrate", doctor.migrate),
         ("doctor", doctor.doctor),
@@ -61,6 +74,7 @@ for panel, commands in {
 app.add_typer(tasks.app, name="task", rich_help_panel="Look and act")
 app.add_typer(dead.app, name="dead", rich_help_panel="Look and act")
 app.add_typer(queues.app, name="queue", rich_help_panel="Look and act")
+app.add_typer(tokens.app, name="token", rich_help_panel="Keep it well")
 
 
 @app.command(rich_help_panel="Keep it well")

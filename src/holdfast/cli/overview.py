@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from holdfast.cli import shapes
-from holdfast.cli.command import Session, with_client
+from holdfast.cli.command import Refused, Session, with_client
 from holdfast.cli.screen import Answer, Screen
 from holdfast.core.fleet import WorkerStatus
 
@@ -31,6 +31,23 @@ async def workers(
         show_workers(screen, found)
 
     return Answer({"workers": [shapes.worker_of(worker) for worker in found]}, human)
+
+
+@with_client
+async def drain(
+    session: Session,
+    worker_id: Annotated[str, typer.Argument(metavar="WORKER", help="The worker's id.")],
+) -> Answer:
+    """Ask a worker to finish what it has and leave."""
+    if not await session.client.ask_to_drain(worker_id):
+        raise Refused(
+            "worker_not_found",
+            f"no worker {worker_id!r} is alive; `holdfast workers` shows those that are.",
+        )
+    text = f"{worker_id} was asked to finish what it has and leave."
+    return Answer(
+        {"worker_id": worker_id, "drain_requested": True}, lambda screen: screen.line(text)
+    )
 
 
 @with_client

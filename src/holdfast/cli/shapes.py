@@ -30,6 +30,13 @@ def decoded(raw: bytes | None) -> Json:
         return raw.decode(errors="replace")
 
 
+def masked(payload: bytes) -> Json:
+    """A task's arguments as anybody may see them."""
+    from holdfast.codec import secrets  # noqa: PLC0415 - brings Pydantic, which not all need
+
+    return secrets.masked(payload)
+
+
 def error_of(error: TaskError | None) -> Json:
     if error is None:
         return None
@@ -56,7 +63,7 @@ def task_of(task: Task) -> Json:
         "priority": task.priority.value,
         "state": task.state.value,
         "reason": task.reason.value if task.reason else None,
-        "payload": decoded(task.payload),
+        "payload": masked(task.payload),
         "result": decoded(task.result),
         "error": error_of(task.error),
         "progress": progress_of(task.progress),
@@ -132,6 +139,7 @@ def why_of(why: Why) -> Json:
         "reasons": [{"code": code, "message": text} for code, text in why.reasons],
         "ahead": why.ahead,
         "ahead_is_capped": why.ahead_is_capped,
+        "eta_seconds": why.eta_seconds,
     }
 
 
@@ -146,6 +154,8 @@ def worker_of(worker: WorkerInfo) -> Json:
         "capabilities": sorted(worker.capabilities),
         "capacity": worker.capacity,
         "load": worker.load,
+        "kind": worker.kind,
+        "drain_requested": worker.drain_requested,
         "beats": worker.beats,
         "started_at": iso(worker.started_at),
         "beat_at": iso(worker.beat_at),

@@ -65,6 +65,9 @@ def submit(
         list[str] | None, _option("--tag", "-t", says="Tag it; repeat for several.")
     ] = None,
     owner: Annotated[str | None, _option("--owner", says="Whose it is.")] = None,
+    callback: Annotated[
+        str | None, _option("--callback", says="Told when it has ended.", metavar="URL")
+    ] = None,
     max_retries: Annotated[
         int | None, _option("--max-retries", says="Attempts after the first.", metavar="N")
     ] = None,
@@ -92,6 +95,7 @@ def submit(
         "idempotency_key": idempotency_key,
         "tags": tags,
         "owner": owner,
+        "callback": callback,
         "max_retries": max_retries,
         "timeout": timeout,
     }

@@ -8,12 +8,12 @@ from datetime import UTC, datetime
 
 from holdfast.cli import words
 from holdfast.cli.screen import Screen
-from holdfast.cli.shapes import decoded
+from holdfast.cli.shapes import decoded, masked
 from holdfast.core.attempt import Attempt, Event, History
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.query import Page
 from holdfast.core.stats import QueueStats, Stats
-from holdfast.core.task import Cause, State, Task, TaskError
+from holdfast.core.task import Cause, Json, State, Task, TaskError
 from holdfast.core.why import Why
 
 
@@ -93,8 +93,8 @@ def show_task(screen: Screen, task: Task) -> None:
             ("parent", task.parent_id),
             ("cost", task.cost.units or None),
             ("cancel", "requested" if task.cancel_requested else None),
-            ("arguments", _json(task.payload)),
-            ("result", None if task.result is None else _json(task.result)),
+            ("arguments", _json(masked(task.payload))),
+            ("result", None if task.result is None else _json(decoded(task.result))),
             ("error", None if task.error is None else _error_line(task.error)),
         ]
     )
@@ -151,6 +151,10 @@ def show_why(screen: Screen, why: Why) -> None:
     if why.ahead is not None:
         more = " or more" if why.ahead_is_capped else ""
         screen.line(f"Position in line: {why.ahead + 1:,}{more}.")
+    if why.eta_seconds is not None:
+        screen.line(
+            f"At the pace of the last minute it starts in {words.duration(why.eta_seconds)}."
+        )
 
 
 def show_workers(screen: Screen, workers: Sequence[WorkerInfo]) -> None:
@@ -224,8 +228,8 @@ def _error_line(error: TaskError | None) -> str:
     return f"{error.type}: {first}"
 
 
-def _json(raw: bytes) -> str:
-    return json.dumps(decoded(raw), ensure_ascii=False)
+def _json(value: Json) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _if(text: str, *, when: bool) -> str | None:

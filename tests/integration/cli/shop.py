@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+from pydantic import SecretStr
+
 from holdfast.app import Holdfast
 from holdfast.definitions.context import Context
 from holdfast.errors import Fatal
@@ -33,3 +35,8 @@ async def steps(ctx: Context, seconds: float) -> str:
         ctx.progress(step, 4, "walking")
         await asyncio.sleep(seconds / 4)
     return "there"
+
+
+@app.task(secret_fields=["pin"])
+async def sign_in(user: str, password: SecretStr, pin: int) -> int:
+    return len(password.get_secret_value())

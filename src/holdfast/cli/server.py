@@ -1,0 +1,97 @@
+"""`holdfast server`: the service, in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from holdfast.cli.command import Refused, Session, with_session
+from holdfast.cli.screen import print_json
+
+if TYPE_CHECKING:
+    from holdfast.app import Holdfast
+
+MaybeApp = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[APP]", help="The app whose tasks it knows: module:app or file.py:app."
+    ),
+]
+Host = Annotated[
+    str, typer.Option("--host", metavar="ADDRESS", help="Where to listen; others need a token.")
+]
+Port = Annotated[
+    int, typer.Option("--port", min=0, max=65535, metavar="N", help="0 takes any free one.")
+]
+OpenQueues = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--open-queue",
+        metavar="QUEUE",
+        help="Take tasks of any type here, for HTTP workers; repeat for several.",
+    ),
+]
+
+_NEEDED = {"fastapi", "starlette", "uvicorn", "httptools"}
+
+
+@with_session
+def server(
+    session: Session,
+    app: MaybeApp = None,
+    host: Host = "127.0.0.1",
+    port: Port = 8420,
+    open_queues: OpenQueues = None,
+) -> None:
+    """Serve the REST API until stopped.
+
+    Without an app it knows no task types: it shows and steers what is there, and takes tasks for
+    HTTP workers. SIGTERM or Ctrl-C: finish what is under way, then leave; a second one: leave now.
+    With --json the log on standard error is one JSON object a line.
+    """
+    from holdfast.worker.logs import log_to_stderr  # noqa: PLC0415
+
+    with naming_the_extra():
+        from holdfast.server.running import serve  # noqa: PLC0415
+    log_to_stderr(as_json=session.as_json)
+    chosen = _chosen(session, app, open_queues)
+
+    def announce(url: str) -> None:
+        if session.as_json:
+            print_json({"url": url, "store": chosen.client.store.url})
+        else:
+            sys.stdout.write(f"Holdfast listens on {url} (store: {chosen.client.store.url})\n")
+            sys.stdout.flush()
+
+    asyncio.run(serve(chosen, host=host, port=port, announce=announce))
+
+
+def _chosen(session: Session, spec: str | None, open_queues: list[str] | None) -> Holdfast:
+    """The app to serve, with what the command line says about it."""
+    from holdfast.app import Holdfast  # noqa: PLC0415
+    from holdfast.worker.loading import load_app  # noqa: PLC0415
+
+    loaded: Any = Holdfast() if spec is None else load_app(spec)
+    assert isinstance(loaded, Holdfast)
+    loaded.settings = loaded.settings.override(url=session.url, open_queues=open_queues or None)
+    return loaded
+
+
+@contextmanager
+def naming_the_extra() -> Iterator[None]:
+    """Say what to install where the service's own packages are missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if error.name not in _NEEDED:
+            raise
+        raise Refused(
+            "missing_extra",
+            f"the server needs {error.name}: pip install 'holdfast[server]'",
+            exit_code=2,
+        ) from error

@@ -1,0 +1,131 @@
+"""`holdfast token …`: who may use the server, and for what."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from holdfast.cli import words
+from holdfast.cli.command import Refused, Session, with_client, with_making_client
+from holdfast.cli.screen import Answer, Screen
+from holdfast.core.task import Json
+
+if TYPE_CHECKING:
+    from holdfast.core.token import Token
+
+app = typer.Typer(help="Make, list and revoke the server's tokens.", no_args_is_help=True)
+
+
+@app.command("create")
+@with_making_client
+async def create(
+    session: Session,
+    scopes: Annotated[
+        list[str],
+        typer.Option(
+            "--scope",
+            "-s",
+            metavar="admin|submit|read|worker",
+            help="What it allows; repeat for several.",
+        ),
+    ],
+    expires: Annotated[
+        str | None,
+        typer.Option("--expires", metavar="DURATION", help="Good for so long, such as 90d."),
+    ] = None,
+    name: Annotated[
+        str, typer.Option("--name", "-n", metavar="TEXT", help="Whose it is, to know it by.")
+    ] = "",
+) -> Answer:
+    """Make a token and show it, once.
+
+    Only its hash is kept: whoever loses the text needs another token.
+    """
+    token, text = await session.client.tokens.create(name, scopes, expires)
+
+    def human(screen: Screen) -> None:
+        screen.line(text)
+
+    return Answer({"token": text, **token_of(token)}, human)
+
+
+@app.command("list")
+@with_client
+async def list_tokens(
+    session: Session,
+    everyone: Annotated[bool, typer.Option("--all", help="Also revoked and expired ones.")] = False,
+) -> Answer:
+    """List tokens, newest first, never their secrets."""
+    now = datetime.now(UTC)
+    known = await session.client.tokens.list()
+    found = [token for token in known if everyone or token.is_valid(now)]
+    return Answer(
+        {"tokens": [token_of(token) for token in found]},
+        lambda screen: _show(screen, found, now),
+    )
+
+
+@app.command("revoke")
+@with_client
+async def revoke(
+    session: Session,
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="The token's id, or its text.")],
+) -> Answer:
+    """End a token for ever. Running servers notice within a second."""
+    wanted = _read_id(token_id)
+    if not await session.client.tokens.revoke(wanted):
+        raise Refused(
+            "token_not_found",
+            f"there is no token {wanted!r} that could be revoked: it never was, or it was revoked "
+            "before. `holdfast token list --all` shows all.",
+        )
+    return Answer(
+        {"id": wanted, "revoked": True}, lambda screen: screen.line(f"{wanted} is revoked.")
+    )
+
+
+def token_of(token: Token) -> Json:
+    """A token for machines, without its digest."""
+    return {
+        "id": token.id,
+        "name": token.name,
+        "scopes": sorted(token.scopes),
+        "created_at": words.iso(token.created_at),
+        "expires_at": words.iso(token.expires_at),
+        "revoked_at": words.iso(token.revoked_at),
+    }
+
+
+def _show(screen: Screen, tokens: Sequence[Token], now: datetime) -> None:
+    if not tokens:
+        screen.line("No token. Make one: holdfast token create --scope submit --expires 90d")
+        return
+    screen.table(
+        ("id", "name", "scopes", "created", "expires", "state"),
+        [
+            (
+                token.id,
+                token.name or "-",
+                ", ".join(sorted(token.scopes)),
+                words.ago(token.created_at, now),
+                "-" if token.expires_at is None else words.ago(token.expires_at, now),
+                _state(token, now),
+            )
+            for token in tokens
+        ],
+    )
+
+
+def _state(token: Token, now: datetime) -> str:
+    if token.revoked_at is not None:
+        return "revoked"
+    return "good" if token.is_valid(now) else "expired"
+
+
+def _read_id(text: str) -> str:
+    """The id in what was given: people paste whole tokens, whose secret must not be repeated."""
+    parts = text.strip().split("_")
+    return parts[1] if len(parts) > 2 and parts[0] == "hf" else text.strip()
