@@ -164,8 +164,11 @@ class Holdfast(Face):
         from holdfast.worker.maintenance.crew import maintain  # noqa: PLC0415 - few need it
 
         client = await self.verbs()
-        overseer = client.remote.overseer
-        await maintain(client.store, client.dispatcher, self.settings, more=[overseer])
+        remote = client.remote
+        try:
+            await maintain(client.store, client.dispatcher, self.settings, more=[remote.overseer])
+        finally:
+            await remote.close()
 
     def migrate(self) -> Sequence[int]:
         """Bring the store's schema to this release's version; the versions applied."""

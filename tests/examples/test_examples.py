@@ -12,6 +12,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
 EXPECTED = Path(__file__).parent / "expected"
+APART = ("test_", "http_worker")
+"""A test file has its own test below; workers over HTTP need a server: `test_http_workers.py`."""
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -20,7 +22,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    "example", [e for e in EXAMPLES if not e.stem.startswith("test_")], ids=lambda e: e.stem
+    "example", [e for e in EXAMPLES if not e.stem.startswith(APART)], ids=lambda e: e.stem
 )
 def test_an_example_prints_what_it_should(example: Path, tmp_path: Path) -> None:
     expected = (EXPECTED / f"{example.stem}.txt").read_text()

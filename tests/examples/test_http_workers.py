@@ -1,0 +1,204 @@
+"""The two workers over HTTP that ship as examples, against the real server, which is killed too."""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.examples.service import COMMANDS, SOON, Service, until
+
+from holdfast.core.fleet import WorkerStatus
+
+both = pytest.mark.parametrize("kind", sorted(COMMANDS))
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[Service]:
+    service = Service(f"sqlite:///{tmp_path}/tasks.db")
+    service.start()
+    yield service
+    service.close()
+
+
+@pytest.fixture
+def on_postgres(fresh_database: str) -> Iterator[Service]:
+    service = Service(fresh_database)
+    service.start()
+    yield service
+    service.close()
+
+
+@both
+def test_a_worker_runs_tasks_and_says_how_they_ended(service: Service, kind: str) -> None:
+    worker = service.worker(kind)
+    good = service.submit("words", {"text": "to be or not"})
+    bad = service.submit("fail", {"message": "no use", "retriable": False})
+    flaky = service.submit("fail", {}, max_retries=1)
+    unknown = service.submit("no_such_task", {})
+
+    task = service.reaches(good, "completed")
+    assert task["result"] == {"words": 4, "attempt": 1, "pid": worker.process.pid}
+    assert service.reaches(bad, "failed")["error"]["message"] == "no use"
+    assert service.reaches(flaky, "dead_letter")["attempt"] == 2
+    assert service.reaches(unknown, "failed")["error"]["retriable"] is False
+
+
+@both
+def test_a_worker_carries_on_when_the_server_was_killed_while_it_waited(
+    service: Service, kind: str
+) -> None:
+    worker = service.worker(kind)
+    first = service.submit("words", {"text": "one"})
+    service.reaches(first, "completed")
+    time.sleep(0.2)  # it polls again
+
+    service.end(signal.SIGKILL)
+    worker.hears("waiting")
+    service.start()
+
+    second = service.submit("words", {"text": "one two"})
+    assert service.reaches(second, "completed")["result"]["words"] == 2
+    assert len([each for each in worker.said if each["event"] == "registered"]) == 1
+
+
+@both
+def test_a_result_reaches_a_server_that_was_killed_meanwhile(service: Service, kind: str) -> None:
+    worker = service.worker(kind)
+    task_id = service.submit("wait", {"seconds": 1.0})
+    worker.hears("started")
+
+    service.end(signal.SIGKILL)
+    worker.hears("waiting")
+    service.start()
+
+    task = service.reaches(task_id, "completed")
+    assert (task["attempt"], task["result"]["waited"]) == (1, 1.0)
+
+
+@both
+def test_the_tasks_of_a_killed_worker_run_elsewhere(service: Service, kind: str) -> None:
+    doomed = service.worker(kind)
+    task_id = service.submit("wait", {"seconds": 2.0})
+    doomed.hears("started")
+    other = service.worker(kind)
+
+    doomed.end(signal.SIGKILL)
+
+    task = service.reaches(task_id, "completed")
+    assert (task["attempt"], task["result"]["pid"]) == (2, other.process.pid)
+    assert service.info(doomed).status is WorkerStatus.DEAD
+
+
+@both
+def test_a_worker_that_was_given_up_registers_anew(service: Service, kind: str) -> None:
+    worker = service.worker(kind)
+    lost = service.submit("wait", {"seconds": 60})
+    worker.hears("started")
+    store = service.app.client.store
+
+    service.app.wait_for(store.bury(service.info(worker).id, beats=None))
+
+    worker.hears("registered", 2)
+    task_id = service.submit("words", {"text": "a"})
+    assert service.reaches(task_id, "completed")["result"]["pid"] == worker.process.pid
+    until(lambda: service.task(lost)["attempt"] == 2, "the rescue")
+
+
+@both
+def test_a_cancelled_task_is_stopped(service: Service, kind: str) -> None:
+    worker = service.worker(kind)
+    task_id = service.submit("wait", {"seconds": 60})
+    worker.hears("started")
+
+    service.http.post(f"/api/v1/tasks/{task_id}/cancel")
+
+    assert service.reaches(task_id, "cancelled")["reason"] == "cancelled"
+
+
+@both
+def test_an_attempt_that_takes_too_long_is_ended_and_stopped(service: Service, kind: str) -> None:
+    worker = service.worker(kind)
+    task_id = service.submit("wait", {"seconds": 60}, timeout_seconds=0.5, max_retries=0)
+    worker.hears("started")
+
+    task = service.reaches(task_id, "dead_letter")
+
+    assert task["reason"] == "timeout"
+    worker.hears("refused")
+
+
+@both
+def test_sigterm_lets_a_worker_finish_and_leave(service: Service, kind: str) -> None:
+    worker = service.worker(kind, capacity=1)
+    running = service.submit("wait", {"seconds": 1.0})
+    worker.hears("started")
+    waiting = service.submit("words", {"text": "later"})
+
+    assert worker.end(signal.SIGTERM) == 0
+
+    assert service.task(running)["status"] == "completed"
+    assert service.task(waiting)["status"] == "queued"
+    assert service.info(worker).status is WorkerStatus.STOPPED
+
+
+@both
+def test_an_idle_worker_leaves_at_once(service: Service, kind: str) -> None:
+    worker = service.worker(kind)
+    time.sleep(0.3)  # it polls
+    began = time.monotonic()
+
+    assert worker.end(signal.SIGTERM) == 0
+
+    assert time.monotonic() - began < 5.0
+    assert service.info(worker).status is WorkerStatus.STOPPED
+
+
+@both
+def test_an_operator_can_send_a_worker_home(service: Service, kind: str) -> None:
+    worker = service.worker(kind)
+
+    service.http.post(f"/api/v1/workers/{service.info(worker).id}/drain")
+
+    assert worker.process.wait(SOON) == 0
+    assert service.info(worker).status is WorkerStatus.STOPPED
+
+
+@both
+def test_a_stopping_server_does_not_wait_for_its_polls(service: Service, kind: str) -> None:
+    service.worker(kind)
+    time.sleep(0.3)  # it polls
+    began = time.monotonic()
+
+    assert service.end(signal.SIGTERM) == 0
+
+    assert time.monotonic() - began < 5.0
+
+
+@both
+def test_a_worker_whose_token_was_revoked_ends_and_says_so(service: Service, kind: str) -> None:
+    worker = service.worker(kind)
+
+    service.revoke_worker_token()
+
+    assert worker.process.wait(SOON) == 1
+
+
+def test_python_and_http_workers_share_a_queue(on_postgres: Service) -> None:
+    service = on_postgres
+    over_http = [service.worker(kind, queue="mixed") for kind in sorted(COMMANDS)]
+    in_python = service.python_worker("*")
+    until(lambda: len(service.app.workers()) >= 3, "all workers")
+    texts = ["word " * n for n in range(1, 101)]
+
+    tasks = [service.submit("words", {"text": text}, queue="mixed") for text in texts]
+    open_task = service.submit("wait", {"seconds": 0})
+
+    results = [service.reaches(task_id, "completed")["result"] for task_id in tasks]
+    assert [result["words"] for result in results] == list(range(1, 101))
+    assert {worker.process.pid for worker in over_http} <= {result["pid"] for result in results}
+    assert any(result.get("python") for result in results)
+    assert service.task(open_task)["status"] == "queued"
+    assert in_python.end(signal.SIGTERM) == 0
