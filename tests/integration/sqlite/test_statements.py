@@ -73,6 +73,7 @@ HOT = {
     "moves": LOCKS["moves"],
     "step_back": LOCKS["step_back"],
     "states": TASKS["states"],
+    "set_callbacks": _spread(TASKS["set_callbacks"], 2, 4),
     "unique_keys_taken": TASKS["unique_keys_taken"],
     "idempotency_keys_seen": TASKS["idempotency_keys_seen"],
     "get": TASKS["get"],

@@ -17,7 +17,7 @@ from holdfast.stores.sqlite.writer import Unit
 
 NewRow = tuple[
     str, int, int, int, str, bytes, int, int, str | None, str | None, int | None, str | None,
-    str | None, str | None, str | None, str | None, str | None, str | None, str | None,
+    str | None, str | None, str | None, str | None, str | None, str | None,
 ]  # fmt: skip
 """In the order of `add_tasks`: id, lane, place …"""
 
@@ -101,6 +101,12 @@ def _insert(unit: Unit, fresh: Mapping[TaskId, NewTask], now: int) -> Collection
         before = {"ids": as_json(list(fresh)), "written": written}
         repeated = {found for (found,) in unit.db.execute(TASKS["known_before"], before)}
         rows = [row for row in rows if row[0] not in repeated]
+    called_back: list[Row] = [
+        (new.id, new.callback)
+        for new in fresh.values()
+        if new.callback is not None and new.id not in repeated
+    ]
+    run_many(unit.db, TASKS["set_callbacks"], called_back)
     for (lane, place), number in Counter((row[1], row[2]) for row in rows).items():
         unit.tally.move(lane, None, place, number)
     rearrange(unit, {new.lock for new in fresh.values() if new.lock is not None})
@@ -120,7 +126,6 @@ def _row(unit: Unit, new: NewTask, now: int) -> NewRow:
         new.max_retries, None if new.timeout is None else repr(new.timeout), new.retry,
         _expires_at(new, now), new.unique_key, new.idempotency_key, new.lock,
         as_json(new.tags) if new.tags else None, new.owner, new.trace, new.parent_id,
-        new.callback,
     )  # fmt: skip
 
 

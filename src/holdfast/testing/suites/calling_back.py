@@ -72,6 +72,15 @@ class CallbackSuite(StoreSuite):
         assert (await get(store, called)).callback == URL
         assert (await get(store, plain)).callback is None
 
+    async def test_a_repeated_submit_does_not_change_the_callback(self, store: Store) -> None:
+        called, plain = new_task(callback=URL), new_task()
+        await add(store, called, plain)
+
+        await add(store, called._replace(callback="x"), plain._replace(callback="y"), new_task())
+
+        assert (await get(store, called.id)).callback == URL
+        assert (await get(store, plain.id)).callback is None
+
     @pytest.mark.parametrize(
         "end",
         [
