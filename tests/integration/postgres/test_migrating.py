@@ -51,8 +51,8 @@ async def running(db: Connection) -> Claim:
     await db.execute("SELECT holdfast.submit('demo', unique_key => 'u', lock => 'k')")
     _, row = await db.fetch("SELECT * FROM holdfast.claim('old', NULL, '{}', 10)")
     return Claim(
-        TaskId(row["id"]), row["attempt"], WorkerId("old"), "demo", "default", Priority.NORMAL,
-        row["payload"], 0, 3, 0, None, None, "k", row["fence"], Cause.SUBMITTED, None, None, False,
+        TaskId(row["ids"][0]), row["attempt"], WorkerId("old"), "demo", "default", Priority.NORMAL,
+        row["payloads"][0], 0, 3, 0, None, None, "k", row["fence"], Cause.SUBMITTED, None, None, False,
     )  # fmt: skip
 
 

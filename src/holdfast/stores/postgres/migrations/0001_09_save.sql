@@ -2,9 +2,9 @@
 
 -- Successes of first attempts: one guarded statement for all of them, and the keys of those that have
 -- some. What has a row in `extra`, came too late or is not there is left to `settle`, which takes what
--- was written here for a repeat and lets it pass.
+-- was written here for a repeat and lets it pass. `attempts` NULL: all are the first.
 CREATE FUNCTION holdfast.complete(
-    worker text, ids text[], attempts integer[], results bytea[], now bigint DEFAULT NULL
+    worker text, ids uuid[], attempts integer[], results bytea[], now bigint DEFAULT NULL
 ) RETURNS bigint
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
@@ -26,12 +26,12 @@ BEGIN
     -- no choice. It had one once, and after `run` was vacuumed while it was empty a batch of 2,000
     -- took fifty times as long.
     WITH ended AS MATERIALIZED (
-        SELECT g.id, g.attempt, g.result, r.*
-        FROM unnest(ids::uuid[], attempts, results) AS g (id, attempt, result)
+        SELECT g.id, g.result, r.*
+        FROM unnest(ids, attempts, results) AS g (id, attempt, result)
         CROSS JOIN LATERAL (
-            SELECT run.ctid AS row, run.lane, run.started_at, run.flags, run.fence
+            SELECT run.ctid AS row, run.attempt, run.lane, run.started_at, run.flags, run.fence
             FROM holdfast.run
-            WHERE run.id = g.id AND run.attempt = g.attempt AND run.worker = me
+            WHERE run.id = g.id AND run.attempt = coalesce(g.attempt, 1) AND run.worker = me
             AND run.flags & 4 = 0
             OFFSET 0 FOR UPDATE
         ) AS r
@@ -312,7 +312,7 @@ END $$;
 -- What the store calls. Plain successes of one worker (`ids`, `attempts`, `results`) and the rest, in
 -- arrays of their own; refusals are numbered through, the plain ones first.
 CREATE FUNCTION holdfast.save(
-    worker text, ids text[], attempts integer[], results bytea[],
+    worker text, ids uuid[], attempts integer[], results bytea[],
     rest_ids text[], rest_attempts integer[], rest_workers text[], states text[], ends text[],
     charges integer[], crash_counts integer[], rest_results bytea[], errors text[],
     delays bigint[], causes text[], reasons text[], now bigint DEFAULT NULL
@@ -328,7 +328,8 @@ BEGIN
         RETURN QUERY
         SELECT s.n, s.holder
         FROM holdfast.settle(
-            ids, attempts, array_fill(worker, ARRAY[size]), array_fill('completed'::text, ARRAY[size]),
+            ids::text[], coalesce(attempts, array_fill(1, ARRAY[size])),
+            array_fill(worker, ARRAY[size]), array_fill('completed'::text, ARRAY[size]),
             array_fill('completed'::text, ARRAY[size]), array_fill(0, ARRAY[size]),
             array_fill(0, ARRAY[size]), results, NULL, array_fill(0::bigint, ARRAY[size]), NULL, NULL,
             at

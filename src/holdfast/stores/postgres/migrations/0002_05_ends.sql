@@ -1,19 +1,7 @@
 -- All the ways in which a task ends, is started again or forgotten: as before, but that one with flag
--- 16 leaves a notice in the same commit, or takes it along; that ends are counted by lane; and that
--- results come by uuid, with `attempts` NULL if all are first ones: less to send and to read.
+-- 16 leaves a notice in the same commit, or takes it along; and that ends are counted by lane.
 
-DROP FUNCTION IF EXISTS holdfast.complete(text, text[], integer[], bytea[], bigint);
-DROP FUNCTION IF EXISTS holdfast.complete(text, uuid[], integer[], bytea[], bigint);
-DROP FUNCTION IF EXISTS holdfast.save(
-    text, text[], integer[], bytea[], text[], integer[], text[], text[], text[], integer[],
-    integer[], bytea[], text[], bigint[], text[], text[], bigint
-);
-DROP FUNCTION IF EXISTS holdfast.save(
-    text, uuid[], integer[], bytea[], text[], integer[], text[], text[], text[], integer[],
-    integer[], bytea[], text[], bigint[], text[], text[], bigint
-);
-
-CREATE FUNCTION holdfast.complete(
+CREATE OR REPLACE FUNCTION holdfast.complete(
     worker text, ids uuid[], attempts integer[], results bytea[], now bigint DEFAULT NULL
 ) RETURNS bigint
 LANGUAGE plpgsql
@@ -72,40 +60,6 @@ BEGIN
         PERFORM holdfast.owe_callbacks(keyed, at);
     END IF;
     RETURN written;
-END $$;
-
-CREATE FUNCTION holdfast.save(
-    worker text, ids uuid[], attempts integer[], results bytea[],
-    rest_ids text[], rest_attempts integer[], rest_workers text[], states text[], ends text[],
-    charges integer[], crash_counts integer[], rest_results bytea[], errors text[],
-    delays bigint[], causes text[], reasons text[], now bigint DEFAULT NULL
-) RETURNS TABLE (n integer, holder text)
-LANGUAGE plpgsql
-AS $$
-#variable_conflict use_variable
-DECLARE
-    at bigint := holdfast.now_us(save.now);
-    size integer := coalesce(cardinality(ids), 0);
-BEGIN
-    IF size > 0 AND holdfast.complete(worker, ids, attempts, results, at) < size THEN
-        RETURN QUERY
-        SELECT s.n, s.holder
-        FROM holdfast.settle(
-            ids::text[], coalesce(attempts, array_fill(1, ARRAY[size])),
-            array_fill(worker, ARRAY[size]), array_fill('completed'::text, ARRAY[size]),
-            array_fill('completed'::text, ARRAY[size]), array_fill(0, ARRAY[size]),
-            array_fill(0, ARRAY[size]), results, NULL, array_fill(0::bigint, ARRAY[size]), NULL, NULL,
-            at
-        ) AS s;
-    END IF;
-    IF rest_ids IS NOT NULL THEN
-        RETURN QUERY
-        SELECT s.n + size, s.holder
-        FROM holdfast.settle(
-            rest_ids, rest_attempts, rest_workers, states, ends, charges, crash_counts,
-            rest_results, errors, delays, causes, reasons, at
-        ) AS s;
-    END IF;
 END $$;
 
 CREATE OR REPLACE FUNCTION holdfast.settle_one(
