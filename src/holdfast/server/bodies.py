@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from typing import Final
@@ -17,7 +18,7 @@ from typing import Final
 import orjson
 from starlette.requests import Request
 
-from holdfast.core.payload import MAX_DEPTH
+from holdfast.core.payload import MAX_DEPTH, MAX_INT, MIN_INT
 from holdfast.core.task import Json
 from holdfast.server.problems import Refused
 
@@ -128,9 +129,20 @@ def _count_keys(value: Json, depth: int) -> int:
 
 def _parse_carefully(body: bytes) -> Json:
     try:
-        return json.loads(body, object_pairs_hook=_without_doubles)
+        return json.loads(body, object_pairs_hook=_without_doubles, parse_int=_integer)
     except ValueError as error:  # an integer of thousands of digits
         raise Refused(400, "invalid_json", f"the body is no JSON: {error}") from None
+
+
+def _integer(digits: str) -> int | float:
+    """An integer beyond 64 bits is a float if that is exactly the same number: some languages write
+    their floats so. Any other stays what it is, for the rules of payloads to refuse.
+    """
+    number = int(digits)
+    if MIN_INT <= number <= MAX_INT or abs(number) > sys.float_info.max:
+        return number
+    near = float(number)
+    return near if int(near) == number else number
 
 
 def _without_doubles(pairs: list[tuple[str, Json]]) -> dict[str, Json]:

@@ -40,9 +40,9 @@ ANY_JSON: Final[Json] = {
     "anyOf": [
         {"type": "null"},
         {"type": "boolean"},
-        {"type": "integer", "minimum": MIN_INT, "maximum": MAX_INT},
+        {"type": "number"},
         {"type": "string", "pattern": NO_NUL},
-        {"type": "array", "items": {"$ref": REFERENCE.format(model=ANY)}, "maxItems": 100},
+        {"type": "array", "items": {"$ref": REFERENCE.format(model=ANY)}},
         {
             "type": "object",
             "propertyNames": {"pattern": NO_NUL},
@@ -203,6 +203,7 @@ def _own_bounds(schema: dict[str, Json]) -> Json:
                 schema["items"] = {"$ref": REFERENCE.format(model=ANY)}
         case "object":
             schema.setdefault("propertyNames", {"pattern": NO_NUL})
+            schema.setdefault("additionalProperties", {"$ref": REFERENCE.format(model=ANY)})
         case None if schema.keys() <= {"title", "description", "default"}:
             schema["$ref"] = REFERENCE.format(model=ANY)
     return schema

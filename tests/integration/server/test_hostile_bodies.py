@@ -113,7 +113,7 @@ REFUSED: Final[dict[str, bytes]] = {
     "an argument with a NUL": arguments('"a\\u0000b"'),
     "an argument's key with a NUL": arguments('{"a\\u0000b": 1}'),
     "a lone surrogate": arguments('"\\ud800"'),
-    "an integer beyond 64 bits": arguments("9223372036854775808"),
+    "an integer beyond 64 bits": arguments("9223372036854775809"),
     "an integer of 5000 digits": arguments("9" * 5000),
     "a negative integer beyond 64 bits": arguments("-9223372036854775809"),
     "a float beyond floats": arguments("1e999"),

@@ -46,8 +46,15 @@ def test_the_same_key_in_two_objects_is_fine() -> None:
     assert parse(b'[{"a": 1}, {"a": 1}]') == [{"a": 1}, {"a": 1}]
 
 
-def test_a_large_integer_stays_an_integer() -> None:
-    assert parse(b"[18446744073709551616]") == [2**64]
+def test_a_large_integer_is_not_rounded() -> None:
+    assert parse(b"[18446744073709551617]") == [2**64 + 1]
+
+
+def test_a_float_that_was_written_out_is_a_float() -> None:
+    (number,) = parse(b"[18446744073709551616]")
+
+    assert isinstance(number, float)
+    assert number == 2**64
 
 
 def test_depth_has_an_end() -> None:
