@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -58,7 +59,8 @@ def server(
 
     with naming_the_extra():
         from holdfast.server.running import serve  # noqa: PLC0415
-    log_to_stderr(as_json=session.as_json)
+    # From `info` up: whoever sends nonsense to a server must not be able to fill its log.
+    log_to_stderr(as_json=session.as_json, least=logging.INFO)
     chosen = _chosen(session, app, open_queues)
 
     def announce(url: str) -> None:
@@ -79,6 +81,13 @@ def _chosen(session: Session, spec: str | None, open_queues: list[str] | None) -
     loaded: Any = Holdfast() if spec is None else load_app(spec)
     assert isinstance(loaded, Holdfast)
     loaded.settings = loaded.settings.override(url=session.url, open_queues=open_queues or None)
+    if loaded.settings.url.startswith("memory:"):
+        raise Refused(
+            "no_store",
+            "memory:// lives and dies in one process, so no worker could share it with a server. "
+            "Use sqlite:///holdfast.db.",
+            exit_code=2,
+        )
     return loaded
 
 

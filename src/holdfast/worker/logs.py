@@ -5,6 +5,7 @@ Only if nobody configured structlog: a program that did has decided already.
 
 from __future__ import annotations
 
+import logging
 import sys
 
 import structlog
@@ -18,14 +19,16 @@ _JSON: list[Processor] = [
 ]
 
 
-def log_to_stderr(*, as_json: bool = False) -> None:
+def log_to_stderr(*, as_json: bool = False, least: int = logging.NOTSET) -> None:
     """Make standard error the default. Looked up at each use, for those who replace it.
 
-    With `as_json` every event is one JSON object on a line of its own.
+    With `as_json` every event is one JSON object on a line of its own. Events below `least` are
+    dropped.
     """
     if structlog.is_configured():
         return
     structlog.configure(
         logger_factory=lambda *_names: structlog.PrintLogger(sys.stderr),
         processors=_JSON if as_json else None,
+        wrapper_class=structlog.make_filtering_bound_logger(least),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 from tests.integration.cli.conftest import Shell
 
@@ -193,3 +194,27 @@ def test_a_worker_logs_json_lines_when_asked(fresh: Shell) -> None:
         "task.dead_lettered",
         "worker.stopped",
     ]
+
+
+def test_a_worker_that_is_not_there_cannot_be_asked_to_drain(fresh: Shell) -> None:
+    fresh.submit("send_mail", {"to": "ann"})
+
+    ran = fresh.run("drain", "nobody", "--json")
+
+    assert (ran.code, ran.error["code"]) == (1, "worker_not_found")
+
+
+def test_a_worker_can_be_asked_to_drain(fresh: Shell) -> None:
+    fresh.submit("send_mail", {"to": "ann"})
+    worker = fresh.start("worker", "shop:app")
+    try:
+        deadline = time.monotonic() + 30
+        while not (known := fresh.ok("workers")["workers"]):
+            assert time.monotonic() < deadline
+        asked = fresh.ok("drain", known[0]["id"])
+        code = worker.wait(30)
+    finally:
+        worker.kill()
+
+    assert asked == {"worker_id": known[0]["id"], "drain_requested": True}
+    assert code == 0

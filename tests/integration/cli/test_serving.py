@@ -160,6 +160,23 @@ def test_a_server_listens_on_an_open_address_once_there_is_a_token(fresh: Shell)
         assert server.url().startswith("http://0.0.0.0:")
 
 
+def test_a_server_refuses_a_store_that_nobody_could_share(fresh: Shell) -> None:
+    refused = fresh.run("server", "--url", "memory://", "--port", "0")
+
+    assert refused.code == 2
+    assert "sqlite:///" in refused.err
+
+
+def test_who_is_refused_does_not_fill_the_log(fresh: Shell) -> None:
+    with running(fresh, "server", "--port", "0") as server:
+        url = server.url()
+        for _ in range(20):
+            assert httpx.get(f"{url}/api/v1/tasks").status_code == 401
+        server.end()
+
+    assert server.said.count("\n") <= 1
+
+
 def test_a_port_that_is_taken_is_said_in_one_sentence(fresh: Shell) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         refused = fresh.run("server", "--port", str(taken.getsockname()[1]))

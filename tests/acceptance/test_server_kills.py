@@ -1,0 +1,131 @@
+"""P1 over HTTP: a server that is killed again and again loses no task that it acknowledged."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from holdfast import Holdfast, HttpClient, StoreUnavailable
+
+SUBMITTERS = 8
+KILLS = 5
+BETWEEN_KILLS = 1.0
+PATIENCE = 60.0
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(300)]
+
+
+class Server:
+    """`holdfast server` at a fixed port, for tasks of any type on the queue `js`."""
+
+    def __init__(self, url: str, folder: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            self.port = free.getsockname()[1]
+        self.address = f"http://127.0.0.1:{self.port}"
+        self._url = url
+        self._folder = folder
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "holdfast.cli.main", "server", "--open-queue", "js"]
+        command += ["--port", str(self.port), "--url", self._url]
+        with (self._folder / "server.log").open("ab") as log:
+            self._process = subprocess.Popen(
+                command, cwd=self._folder, stdout=log, stderr=log, stdin=subprocess.DEVNULL
+            )
+        deadline = time.monotonic() + PATIENCE
+        while not self._answers():
+            assert self._process.poll() is None, "the server ended by itself"
+            assert time.monotonic() < deadline, "the server does not answer"
+            time.sleep(0.05)
+
+    def kill(self) -> None:
+        assert self._process is not None
+        os.kill(self._process.pid, signal.SIGKILL)
+        self._process.wait(PATIENCE)
+
+    def _answers(self) -> bool:
+        try:
+            return httpx.get(f"{self.address}/healthz", timeout=1).is_success
+        except httpx.TransportError:
+            return False
+
+
+class Submitter(threading.Thread):
+    """Submits key after key, each until it is acknowledged."""
+
+    def __init__(self, server: Server, token: str, number: int, stop: threading.Event) -> None:
+        super().__init__(name=f"submitter {number}")
+        self.acknowledged: dict[str, str] = {}
+        self.lost_answers = 0
+        self._server = server
+        self._token = token
+        self._number = number
+        self._stop_asked = stop
+
+    def run(self) -> None:
+        with HttpClient(self._server.address, token=self._token, timeout="5s") as client:
+            while not self._stop_asked.is_set():
+                key = f"{self._number}-{len(self.acknowledged)}"
+                try:
+                    sent = client.submit("resize", {"n": key}, queue="js", idempotency_key=key)
+                except StoreUnavailable:
+                    self.lost_answers += 1
+                    time.sleep(0.1)
+                else:
+                    self.acknowledged[key] = sent.task_id
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    if request.param == "postgres":
+        yield request.getfixturevalue("fresh_database")
+    else:
+        yield f"sqlite:///{tmp_path}/tasks.db"
+
+
+def test_every_acknowledged_key_is_exactly_one_task(url: str, tmp_path: Path) -> None:
+    server, stop = Server(url, tmp_path), threading.Event()
+    with Holdfast(url=url) as app:
+        _, token = app.wait_for(app.client.tokens.create("test", "submit"))
+    server.start()
+    submitters = [Submitter(server, token, number, stop) for number in range(SUBMITTERS)]
+    for submitter in submitters:
+        submitter.start()
+
+    for _ in range(KILLS):
+        time.sleep(BETWEEN_KILLS)
+        server.kill()
+        server.start()
+    time.sleep(BETWEEN_KILLS)
+    stop.set()
+    for submitter in submitters:
+        submitter.join(PATIENCE)
+    server.kill()
+
+    acknowledged = {k: v for submitter in submitters for k, v in submitter.acknowledged.items()}
+    stored: dict[str | None, list[str]] = {}
+    with Holdfast(url=url) as app:
+        after = None
+        while True:
+            page = app.list(limit=1000, after=after)
+            for task in page.tasks:
+                stored.setdefault(task.idempotency_key, []).append(task.id)
+            if (after := page.next) is None:
+                break
+    assert len(acknowledged) >= 100
+    wrong = {
+        key: stored.get(key) for key, sent in acknowledged.items() if stored.get(key) != [sent]
+    }
+    assert wrong == {}
+    assert all(len(ids) == 1 for ids in stored.values())
