@@ -371,6 +371,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "submit-options": options(SubmitKeywords, OF_ONE_SUBMIT),
     "handle": members(holdfast.Handle),
     "context": members(holdfast.Context),
+    "http-client": members(holdfast.HttpClient),
 }
 
 
