@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from holdfast import Holdfast, HttpClient, StoreUnavailable
+from holdfast.http.values import RemoteEvent
 
 SUBMITTERS = 8
 KILLS = 5
@@ -129,3 +130,39 @@ def test_every_acknowledged_key_is_exactly_one_task(url: str, tmp_path: Path) ->
     }
     assert wrong == {}
     assert all(len(ids) == 1 for ids in stored.values())
+
+
+def test_a_listener_goes_on_with_the_next_server_and_hears_nothing_twice(
+    url: str, tmp_path: Path
+) -> None:
+    server, heard = Server(url, tmp_path), list[RemoteEvent]()
+    app = Holdfast(url=url)
+
+    @app.task(name="f")
+    def f() -> int:
+        return 7
+
+    with app:
+        _, token = app.wait_for(app.client.tokens.create("test", "read"))
+        task_id = f.options(delay="1h").submit().id
+        server.start()
+
+        def listen() -> None:
+            with HttpClient(server.address, token=token) as client:
+                heard.extend(client.events(task_id))
+
+        listening = threading.Thread(target=listen)
+        listening.start()
+        for _ in range(2):
+            time.sleep(BETWEEN_KILLS)
+            server.kill()
+            server.start()
+        app.cancel(task_id)
+        listening.join(PATIENCE)
+        server.kill()
+
+    assert not listening.is_alive()
+    kinds = [event.data.get("kind", event.event) for event in heard]
+    assert kinds.count("submitted") == 1
+    assert kinds[-2:] == ["state", "end"]
+    assert heard[-1].data == {"status": "cancelled"}

@@ -9,6 +9,7 @@ a clear end than a loop that nobody reads.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
@@ -42,8 +43,9 @@ class Part:
 class Crew:
     """Several parts that live and leave together."""
 
-    def __init__(self, parts: Sequence[Part]) -> None:
+    def __init__(self, parts: Sequence[Part], *, as_json: bool = False) -> None:
         self._parts = parts
+        self._as_json = as_json
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._stops = 0
         self._stopping = asyncio.Event()
@@ -80,7 +82,7 @@ class Crew:
             if self._stopping.is_set():
                 return code
             if code == 0:
-                _say(f"the {part.name} was asked to leave; it is not started again")
+                self._say(f"the {part.name} was asked to leave; it is not started again")
                 return code
             if time.monotonic() - born > GROWN_UP:
                 early_deaths, pause = 0, FIRST_PAUSE
@@ -88,7 +90,7 @@ class Crew:
             if code == REFUSED_CODE or early_deaths > MOST_EARLY_DEATHS:
                 self._give_up(part, code)
                 return code
-            _say(f"the {part.name} {describe_exit(code)}; another starts")
+            self._say(f"the {part.name} {describe_exit(code)}; another starts")
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), pause)
             pause = min(pause * 2, LAST_PAUSE)
@@ -114,10 +116,10 @@ class Crew:
     def _give_up(self, part: Part, code: int) -> None:
         self._failure = code if code > 0 else 1
         why = "cannot start" if code == REFUSED_CODE else f"{describe_exit(code)} again and again"
-        _say(f"the {part.name} {why}; stopping everything. Its own message is above")
+        self._say(f"the {part.name} {why}; stopping everything. Its own message is above")
         self.stop()
 
-
-def _say(text: str) -> None:
-    sys.stderr.write(f"holdfast: {text}\n")
-    sys.stderr.flush()
+    def _say(self, text: str) -> None:
+        event = json.dumps({"event": text, "level": "warning"})
+        sys.stderr.write(f"{event}\n" if self._as_json else f"holdfast: {text}\n")
+        sys.stderr.flush()

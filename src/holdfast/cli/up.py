@@ -94,7 +94,7 @@ def _run(
     async def run() -> int:
         server = Part("server", ["server", app, *door, *json])
         workers = Part("worker", ["worker", app, *worker, *json])
-        return await Crew([server, workers, *more]).run()
+        return await Crew([server, workers, *more], as_json=bool(json)).run()
 
     return asyncio.run(run())
 

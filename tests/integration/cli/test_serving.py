@@ -11,14 +11,16 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 from tests.integration.cli.conftest import Shell
 
 from holdfast import HttpClient
 from holdfast.core.task import State
+from holdfast.server.callbacks.signing import is_signed
 
 PATIENCE = 60.0
 
@@ -216,6 +218,38 @@ def test_up_runs_tasks_that_come_over_http_and_one_signal_stops_all(fresh: Shell
     assert code == 0, up.said
     assert not any(Path(f"/proc/{pid}").exists() for pid in parts)
     assert "Traceback" not in up.said
+
+
+class Hook(BaseHTTPRequestHandler):
+    """Keeps what it is told in `Hook.got`."""
+
+    got: ClassVar[list[tuple[str, bytes]]] = []
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.got.append((self.headers["Holdfast-Signature"], body))
+        self.send_response(204)
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None: ...
+
+
+def test_up_calls_back_when_a_task_has_ended(fresh: Shell) -> None:
+    token, secret = admin(fresh), "a secret of some length"
+    settings = {"HOLDFAST_CALLBACK_SECRET": secret, "HOLDFAST_CALLBACK_HOSTS": "127.0.0.1"}
+    with (
+        HTTPServer(("127.0.0.1", 0), Hook) as hook,
+        running(fresh, "up", "shop:app", "--port", "0", **settings) as up,
+        HttpClient(up.url(), token=token) as client,
+    ):
+        threading.Thread(target=hook.serve_forever, args=(0.05,), daemon=True).start()
+        url = f"http://127.0.0.1:{hook.server_port}/done"
+        sent = client.submit("shop.send_mail", {"to": "ann"}, callback=url)
+        signature, body = until(lambda: Hook.got, up)[0]
+        hook.shutdown()
+
+    assert json.loads(body)["task_id"] == sent.task_id
+    assert is_signed(secret, body, signature, now=time.time())
 
 
 def test_up_starts_a_part_again_that_was_killed(fresh: Shell) -> None:

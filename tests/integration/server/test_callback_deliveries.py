@@ -136,6 +136,22 @@ async def test_a_receiver_that_is_gone_is_not_asked_again(
     assert len(receiver.got) == 1
 
 
+async def test_after_the_last_try_the_history_says_why(
+    app: Holdfast, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(couriers, "MOST_TRIES", 3)
+    receiver.statuses = [500] * 9
+    task_id = await ended(app, "shop.add", receiver.url, a=1)
+
+    await deliver(app, until=3, receiver=receiver)
+    await Courier(app.client).tick()
+
+    assert len(receiver.got) == 3
+    assert await events_of(app, task_id) == [
+        ("callback_failed", "the receiver answered with status 500")
+    ]
+
+
 async def test_a_cancelled_task_is_told_too(app: Holdfast, receiver: Receiver) -> None:
     handle = await app.submit_by_name_async("shop.add", {"a": 1}, callback=receiver.url)
     await handle.cancel_async()
