@@ -52,7 +52,8 @@ async def running(db: Connection) -> Claim:
     _, row = await db.fetch("SELECT * FROM holdfast.claim('old', NULL, '{}', 10)")
     return Claim(
         TaskId(row["ids"][0]), row["attempt"], WorkerId("old"), "demo", "default", Priority.NORMAL,
-        row["payloads"][0], 0, 3, 0, None, None, "k", row["fence"], Cause.SUBMITTED, None, None, False,
+        row["payloads"][0], 0, 3, 0, None, None, "k", row["fence"], Cause.SUBMITTED, None, None,
+        False,
     )  # fmt: skip
 
 

@@ -21,6 +21,8 @@ def test_every_block_is_used_and_every_name_exists() -> None:
     used |= set(TaskFilter.__dataclass_fields__)
     used |= {f"done_{state.value}" for state in State} & set(queries("holdfast").named)
     used |= {"waiting", "ready", "blocked", "running", "after", "later_than"}
+    used |= {"after_nearby", "later_than_nearby"}
+    used |= {f"{place}_by_id" for place in ("ready", "waiting", "retrying", "blocked", "running")}
     used |= {"done_after", "done_later_than", "pictures_newest_first", "pictures_oldest_first"}
     used |= {"not_asked", "key_is_free", "newest_first", "newest_done_first", "oldest_done_first"}
     used |= set(re.findall(r'_ask\("(\w+)"', code))

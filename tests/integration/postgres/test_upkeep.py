@@ -215,3 +215,54 @@ async def test_whoever_looks_for_orphans_sweeps_up_behind_the_tasks(
 
         await eventually(both_were_vacuumed, within=30)
         assert list(await store.check()) == []
+
+
+async def test_who_settles_tasks_sweeps_up_behind_them_without_being_asked(
+    fresh_database: str, db: Database
+) -> None:
+    async with PostgresStore(fresh_database) as store:
+        me = worker_info()
+        await store.register(me)
+
+        async def pass_through(times: int) -> None:
+            for _ in range(times):
+                await store.add(new_tasks(4_000), idempotency_window=WINDOW)
+                claims = await claim(store, me.id, limit=4_000)
+                assert not await store.save([success(each) for each in claims])
+
+        await pass_through(13)
+        await eventually(lambda: were_vacuumed(db, ["ready", "run", "tally"]), within=30)
+        size = await db.fetchval(HOT_TABLES)
+        await pass_through(26)
+
+        assert await db.fetchval(HOT_TABLES) <= 1.3 * size
+        assert await db.fetchval("SELECT count(*) FROM holdfast.tally") < 100
+
+
+async def test_a_sweep_under_way_does_not_hold_up_the_end(fresh_database: str) -> None:
+    async with PostgresStore(fresh_database) as store:
+        me = worker_info()
+        await store.register(me)
+        for _ in range(13):
+            await store.add(new_tasks(4_000), idempotency_window=WINDOW)
+            claims = await claim(store, me.id, limit=4_000)
+            await store.save([success(each) for each in claims])
+
+    assert not [t for t in asyncio.all_tasks() if t is not asyncio.current_task()]
+
+
+HOT_TABLES = """
+SELECT sum(pg_total_relation_size(c.oid))::bigint
+FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = 'holdfast' AND c.relname IN ('ready', 'run', 'tally')
+"""
+
+
+async def were_vacuumed(db: Database, tables: list[str]) -> bool:
+    return bool(
+        await db.fetchval(
+            "SELECT bool_and(vacuum_count > 0) FROM pg_stat_user_tables "
+            "WHERE schemaname = 'holdfast' AND relname = ANY ($1)",
+            tables,
+        )
+    )

@@ -29,10 +29,14 @@ _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 
 
 class Query(NamedTuple):
-    """A FROM and WHERE, and the values to bind."""
+    """A FROM and WHERE, and the values to bind. `is_done`: it walks ended tasks. `is_deep`: it
+    walks all tasks for unfinished ones, because so many are in their places.
+    """
 
     parts: Sequence[str]
     values: dict[str, Value]
+    is_done: bool = False
+    is_deep: bool = False
 
 
 class Bound(NamedTuple):
@@ -43,10 +47,16 @@ class Bound(NamedTuple):
 
 
 async def query(
-    db: Connection, sql: Queries, where: TaskFilter, *extra: str, **more: Value
+    db: Connection,
+    sql: Queries,
+    where: TaskFilter,
+    *extra: str,
+    in_order: bool = True,
+    **more: Value,
 ) -> Query | None:
     """Find the matching tasks; None if there cannot be any. Only ever walks all of them if the
     filter leaves no better way. `extra` are further clauses, `more` those that have a value.
+    `in_order`: they will be asked for by their ids.
     """
     if not _is_possible(where):
         return None
@@ -55,9 +65,14 @@ async def query(
     clauses = [sql[name] for name in (*values, *extra)]
     if is_done and where.states and where.states != TERMINAL:
         clauses.append(_ended(sql, where.states))
-    source = sql["from_done"] if is_done else await _source(db, sql, where)
+    places = () if is_done else _places(where)
+    is_deep = bool(places) and in_order and await _is_deep(db, sql, places)
+    source = sql["from_done"] if is_done else sql["from_tasks"]
+    if places and not is_deep:
+        there = f" {sql['or_there']} ".join(sql[place] for place in places)
+        source = " ".join((sql["from_places"], there, sql["places_end"]))
     condition = ["WHERE", " AND ".join(clauses)] if clauses else []
-    return Query([source, *condition], values)
+    return Query([source, *condition], values, is_done, is_deep)
 
 
 def bind(found: Query, *before_and_after: str, **more: Value) -> Bound:
@@ -119,16 +134,14 @@ def _ended(sql: Queries, states: frozenset[State]) -> str:
     return f"({either})"
 
 
-async def _source(db: Connection, sql: Queries, where: TaskFilter) -> str:
-    """Where to look: at the places of the states asked for, if few are there, or at all tasks.
-
-    Few, because what is found in places must be sorted. Running tasks are always few.
-    """
+def _places(where: TaskFilter) -> Sequence[str]:
+    """Where the tasks asked for must be, if that is known."""
     if where.ids is not None or not where.states or not where.states <= UNFINISHED:
-        return sql["from_tasks"]
-    places = sorted({place for state in where.states for place in _PLACES[state]})
-    number = await db.fetchval(sql["how_many"], places)
-    if number >= _FEW:
-        return sql["from_tasks"]
-    there = f" {sql['or_there']} ".join(sql[place] for place in places)
-    return " ".join((sql["from_places"], there, sql["places_end"]))
+        return ()
+    return sorted({place for state in where.states for place in _PLACES[state]})
+
+
+async def _is_deep(db: Connection, sql: Queries, places: Sequence[str]) -> bool:
+    """Whether so many are there that sorting them would take long. Running tasks are always few."""
+    number: int = await db.fetchval(sql["how_many"], places)
+    return number >= _FEW

@@ -9,12 +9,12 @@ from typing import Final
 from holdfast.core.attempt import Claim, Event, History
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.ids import is_task_id
-from holdfast.core.query import Page, TaskFilter, page_of
+from holdfast.core.query import TaskFilter
 from holdfast.core.stats import Standing
 from holdfast.core.task import State, Task, TaskId
 from holdfast.stores.columns import as_time
 from holdfast.stores.postgres.connections import Connection
-from holdfast.stores.postgres.filters import Bound, bind, is_of_ended, query
+from holdfast.stores.postgres.filters import bind, query
 from holdfast.stores.postgres.lanes import Lanes
 from holdfast.stores.postgres.queries import Queries
 from holdfast.stores.postgres.values import (
@@ -50,54 +50,9 @@ async def get(db: Connection, sql: Queries, lanes: Lanes, task_id: TaskId) -> Ta
     return found[0] if found else None
 
 
-async def page(
-    db: Connection,
-    sql: Queries,
-    lanes: Lanes,
-    where: TaskFilter,
-    *,
-    limit: int,
-    last: TaskId | None,
-    oldest_first: bool,
-) -> Page:
-    """One row more than asked for tells whether there is another page."""
-    if limit <= 0:
-        return Page(tasks=())
-    async with snapshot(db, sql):
-        bound = await page_query(
-            db, sql, where, limit=limit + 1, last=last, oldest_first=oldest_first
-        )
-        if bound is None:
-            return Page(tasks=())
-        rows = await db.fetch(bound.text, *bound.arguments)
-        known = await lanes.know(db, {row["lane"] for row in rows})
-    tasks = [task_of(row, known[row["lane"]]) for row in rows]
-    return page_of(tasks, limit=limit, oldest_first=oldest_first)
-
-
-async def page_query(
-    db: Connection,
-    sql: Queries,
-    where: TaskFilter,
-    *,
-    limit: int,
-    last: TaskId | None,
-    oldest_first: bool,
-) -> Bound | None:
-    """The statement for a page; None if nothing can be on it."""
-    done = "done_" if is_of_ended(where) else ""
-    side = "later_than" if oldest_first else "after"
-    first = "oldest" if oldest_first else "newest"
-    found = await query(db, sql, where, **({} if last is None else {done + side: last}))
-    if found is None:
-        return None
-    order, end = sql[f"{first}_{done}first"], sql[f"pictures_{first}_first"]
-    return bind(found, sql["pictures_of"], order, end, limit=limit)
-
-
 async def count(db: Connection, sql: Queries, where: TaskFilter, *, limit: int) -> int:
     async with snapshot(db, sql):
-        found = await query(db, sql, where)
+        found = await query(db, sql, where, in_order=False)
         if found is None:
             return 0
         bound = bind(found, sql["count_of"], sql["up_to_limit"], limit=max(0, limit))

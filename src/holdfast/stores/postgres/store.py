@@ -27,6 +27,7 @@ from holdfast.stores.columns import as_time
 from holdfast.stores.postgres import (
     callbacks,
     checks,
+    listing,
     numbers,
     operations,
     reads,
@@ -63,6 +64,7 @@ class PostgresStore:
         self._lanes = Lanes(self._sql)
         self._connections: Connections | None = None
         self._adding: Adding | None = None
+        self._broom: upkeep.Broom | None = None
         self._lent = Connections(self._address, command_timeout=None)
 
     @property
@@ -96,7 +98,7 @@ class PostgresStore:
     ) -> Page:
         last = read_cursor(after, oldest_first=oldest_first)
         return await self._read(
-            lambda db: reads.page(
+            lambda db: listing.page(
                 db, self._sql, self._lanes, where,
                 limit=limit, last=last, oldest_first=oldest_first,
             )
@@ -126,7 +128,10 @@ class PostgresStore:
     async def save(self, settled: Sequence[Settlement]) -> Sequence[Refusal]:
         if not settled:
             return ()
-        return await self._hot(lambda db: settlements.save(db, self._sql, settled, self._now))
+        refused = await self._hot(lambda db: settlements.save(db, self._sql, settled, self._now))
+        if self._broom is not None:
+            self._broom.passed(len(settled))
+        return refused
 
     async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
         if not reports:
@@ -329,10 +334,14 @@ class PostgresStore:
         self._connections = connections
         self._lent = Connections(self._address, command_timeout=None)
         self._adding = Adding(connections, self._sql, self._lanes)
+        self._broom = upkeep.Broom(connections, self._sql)
 
     async def close(self) -> None:
         connections, self._connections = self._connections, None
         adding, self._adding = self._adding, None
+        broom, self._broom = self._broom, None
+        if broom is not None:
+            await broom.close()
         if adding is not None:
             await adding.finish()
         if connections is not None:

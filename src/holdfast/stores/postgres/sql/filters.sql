@@ -47,6 +47,34 @@ UNION ALL
 -- name: places_end
 ) AS there JOIN holdfast.task AS t ON t.id = there.id
 
+-- name: ready_by_id
+SELECT r.id, r.lane FROM holdfast.ready AS r
+
+-- name: waiting_by_id
+SELECT w.id, w.lane FROM holdfast.waiting AS w WHERE NOT w.retrying
+
+-- name: retrying_by_id
+SELECT w.id, w.lane FROM holdfast.waiting AS w WHERE w.retrying
+
+-- name: blocked_by_id
+SELECT b.id, b.lane FROM holdfast.blocked AS b
+
+-- name: running_by_id
+SELECT r.id, r.lane FROM holdfast.run AS r
+
+-- name: places_by_id_end
+) AS t
+
+-- name: after_nearby
+FROM (
+    SELECT * FROM holdfast.task AS n WHERE n.id < :edge::text::uuid ORDER BY n.id DESC LIMIT 2000
+) AS t
+
+-- name: later_than_nearby
+FROM (
+    SELECT * FROM holdfast.task AS n WHERE n.id > :edge::text::uuid ORDER BY n.id LIMIT 2000
+) AS t
+
 -- name: how_many
 SELECT coalesce(sum(n), 0)::bigint FROM holdfast.tally WHERE kind = ANY ($1::text[]);
 

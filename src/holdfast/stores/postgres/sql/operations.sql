@@ -27,6 +27,17 @@ AND pg_stat_get_dead_tuples(c.oid)
     > greatest($1::bigint, pg_stat_get_live_tuples(c.oid) / 10)
 ORDER BY c.relname;
 
+-- name: worth_it
+-- After so many tasks have passed through.
+SELECT c.relname::text
+FROM pg_class AS c JOIN pg_namespace AS s ON s.oid = c.relnamespace
+WHERE s.nspname = 'holdfast' AND c.relname IN ('ready', 'run')
+AND $1::bigint > pg_stat_get_live_tuples(c.oid) / 10
+ORDER BY c.relname;
+
+-- name: fold_tally
+SELECT holdfast.fold_tally();
+
 -- name: vacuum_ready
 VACUUM (SKIP_LOCKED, TRUNCATE off) holdfast.ready;
 

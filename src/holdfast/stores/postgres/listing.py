@@ -1,0 +1,132 @@
+"""Pages of tasks, in the order of their ids.
+
+Ended tasks and those in places where there are few are found there. Otherwise all tasks are walked
+by id until the page is full, which is quick if matching ones are near. For unfinished tasks they
+need not be: when a million ended before the oldest that waits, a walk would pass over every one of
+them. So that walk has a limit; if the page is not full by then, the first ids are picked out of the
+places, which costs a look at each that is unfinished but none at the history.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Final
+
+from holdfast.core.query import Page, TaskFilter, page_of
+from holdfast.core.task import State, TaskId
+from holdfast.stores.postgres.connections import Connection
+from holdfast.stores.postgres.filters import Bound, Query, Value, bind, is_of_ended, query
+from holdfast.stores.postgres.lanes import Lanes
+from holdfast.stores.postgres.queries import Queries
+from holdfast.stores.postgres.reads import snapshot
+from holdfast.stores.postgres.values import Row, task_of
+
+_PICKED: Final = 1000
+_SHOWN_IN_PLACES: Final = frozenset({"states", "queue", "priority"})
+"""Fields of a filter that a row in a place can answer by itself."""
+_BY_ID: Final = {
+    State.QUEUED: ("ready_by_id", "waiting_by_id"),
+    State.RETRYING: ("retrying_by_id",),
+    State.BLOCKED: ("blocked_by_id",),
+    State.RUNNING: ("running_by_id",),
+}
+
+
+async def page(
+    db: Connection,
+    sql: Queries,
+    lanes: Lanes,
+    where: TaskFilter,
+    *,
+    limit: int,
+    last: TaskId | None,
+    oldest_first: bool,
+) -> Page:
+    """One row more than asked for tells whether there is another page."""
+    if limit <= 0:
+        return Page(tasks=())
+    async with snapshot(db, sql):
+        listing = Listing(sql, where, limit + 1, last, oldest_first)
+        rows = await listing.rows(db)
+        known = await lanes.know(db, {row["lane"] for row in rows})
+    tasks = [task_of(row, known[row["lane"]]) for row in rows]
+    return page_of(tasks, limit=limit, oldest_first=oldest_first)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What is asked for: up to `limit` tasks behind the one that was `last`."""
+
+    sql: Queries
+    where: TaskFilter
+    limit: int
+    last: TaskId | None
+    oldest_first: bool
+
+    async def rows(self, db: Connection) -> list[Row]:
+        found = await self._query(db, self.where)
+        if found is None:
+            return []
+        if not found.is_deep:
+            return await self._fetch(db, self._page(found))
+        rows = await self._fetch(db, self._page(self._nearby(found)))
+        if len(rows) < self.limit:
+            picked = await self._picked(db)
+            rows = await self._fetch(db, self._page(found)) if picked is None else picked
+        return rows
+
+    async def _picked(self, db: Connection) -> list[Row] | None:
+        """Those of the first in the places that match; None if that is not enough to tell."""
+        wanted = max(self.limit, _PICKED)
+        bound = bind(self._places(), self.sql["ids_of"], self._order, limit=wanted)
+        ids = tuple(TaskId(row[0]) for row in await db.fetch(bound.text, *bound.arguments))
+        found = await self._query(db, replace(self.where, states=None, ids=ids))
+        rows = [] if found is None else await self._fetch(db, self._page(found))
+        return rows if len(rows) == self.limit or len(ids) < wanted else None
+
+    async def _query(self, db: Connection, where: TaskFilter) -> Query | None:
+        side = f"done_{self._side}" if is_of_ended(where) else self._side
+        more: dict[str, Value] = {} if self.last is None else {side: self.last}
+        return await query(db, self.sql, where, in_order=True, **more)
+
+    def _nearby(self, found: Query) -> Query:
+        """The same among the next tasks by id, however many of them match."""
+        clause = f"{self._side}_nearby"
+        edge = "00000000-0000-0000-0000-000000000000" if self.oldest_first else "f" * 32
+        return Query(
+            [self.sql[clause], *found.parts[1:]], found.values | {"edge": self.last or edge}
+        )
+
+    def _places(self) -> Query:
+        names = [name for state in sorted(self.where.states or ()) for name in _BY_ID[state]]
+        there = f" {self.sql['or_there']} ".join(self.sql[name] for name in names)
+        values: dict[str, Value] = {
+            field.name: str(value)
+            for field in fields(self.where)
+            if field.name in _SHOWN_IN_PLACES - {"states"}
+            and (value := getattr(self.where, field.name)) is not None
+        }
+        if self.last is not None:
+            values[self._side] = self.last
+        clauses = [self.sql[name] for name in values]
+        condition = ["WHERE", " AND ".join(clauses)] if clauses else []
+        parts = [self.sql["from_places"], there, self.sql["places_by_id_end"], *condition]
+        return Query(parts, values)
+
+    def _page(self, found: Query) -> Bound:
+        first = "oldest" if self.oldest_first else "newest"
+        end = self.sql[f"pictures_{first}_first"]
+        order = self.sql[f"{first}_done_first"] if found.is_done else self._order
+        return bind(found, self.sql["pictures_of"], order, end, limit=self.limit)
+
+    async def _fetch(self, db: Connection, bound: Bound) -> list[Row]:
+        rows: list[Row] = await db.fetch(bound.text, *bound.arguments)
+        return rows
+
+    @property
+    def _side(self) -> str:
+        return "later_than" if self.oldest_first else "after"
+
+    @property
+    def _order(self) -> str:
+        return self.sql["oldest_first" if self.oldest_first else "newest_first"]

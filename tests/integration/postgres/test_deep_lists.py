@@ -1,0 +1,84 @@
+"""However many tasks wait, and wherever they are looked for, a list is the same."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import Priority, State, TaskId
+from holdfast.stores.postgres import filters, listing
+from holdfast.stores.postgres.store import PostgresStore
+from holdfast.testing.factories import failure, new_task, new_tasks, stop, success
+from holdfast.testing.suites.base import add, claim, ended, enlist, save
+
+FILTERS = [
+    TaskFilter(states=frozenset({state})) for state in State if not state.startswith("comp")
+] + [
+    TaskFilter(states=frozenset({State.QUEUED, State.RETRYING, State.BLOCKED, State.RUNNING})),
+    TaskFilter(states=frozenset({State.QUEUED}), queue="mail"),
+    TaskFilter(states=frozenset({State.QUEUED}), priority=Priority.HIGH),
+    TaskFilter(states=frozenset({State.QUEUED}), queue="mail", priority=Priority.LOW),
+    TaskFilter(states=frozenset({State.QUEUED}), name="other"),
+    TaskFilter(states=frozenset({State.QUEUED}), name_prefix="de", queue="default"),
+    TaskFilter(states=frozenset({State.QUEUED}), tag="red"),
+    TaskFilter(states=frozenset({State.QUEUED, State.COMPLETED})),
+]
+
+
+@pytest.fixture
+async def store(fresh_database: str) -> AsyncIterator[PostgresStore]:
+    """Tasks in every state, ended ones before and after the others."""
+    async with PostgresStore(fresh_database) as store:
+        me = await enlist(store)
+        for end in (success, stop, failure) * 2:
+            await ended(store, me, end)
+        await add(store, *new_tasks(3, queue="running", lock="k"))
+        assert len(await claim(store, me, queues=["running"])) == 1
+        for n in range(12):
+            await add(
+                store,
+                new_task(queue=("default", "mail")[n % 2], name=("demo", "other")[n % 3 == 0]),
+                new_task(priority=Priority.HIGH, tags=("red",) if n % 4 == 0 else ()),
+                new_task(delay=60.0),
+            )
+        await add(store, *new_tasks(5, queue="last"))
+        await save(store, *map(success, await claim(store, me, queues=["last"])))
+        yield store
+
+
+async def _pages(store: PostgresStore, where: TaskFilter, *, oldest_first: bool) -> list[TaskId]:
+    found: list[TaskId] = []
+    cursor = None
+    while True:
+        page = await store.list(where, limit=4, after=cursor, oldest_first=oldest_first)
+        found += [task.id for task in page.tasks]
+        cursor = page.next
+        if cursor is None:
+            return found
+
+
+@pytest.mark.parametrize("picked", [1, 6, 1000])
+async def test_a_deep_list_is_the_same_as_a_short_one(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch, picked: int
+) -> None:
+    short = [await _pages(store, where, oldest_first=False) for where in FILTERS]
+    monkeypatch.setattr(filters, "_FEW", 0)
+    monkeypatch.setattr(listing, "_PICKED", picked)
+
+    newest = [await _pages(store, where, oldest_first=False) for where in FILTERS]
+    oldest = [await _pages(store, where, oldest_first=True) for where in FILTERS]
+
+    assert newest == short
+    assert oldest == [ids[::-1] for ids in short]
+    assert sum(map(len, short)) > 150
+
+
+async def test_a_deep_count_is_the_same_as_a_short_one(
+    store: PostgresStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = [len(await _pages(store, where, oldest_first=False)) for where in FILTERS]
+
+    assert [await store.count(where, limit=1000) for where in FILTERS] == short
+    assert await store.count(FILTERS[0], limit=2) == 2
