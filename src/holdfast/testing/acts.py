@@ -51,6 +51,17 @@ async def submit_for_ever(store: Store) -> Json:
         print(json.dumps(answer.task_id), flush=True)
 
 
+async def work_for_ever(store: Store, *, callback: str) -> Json:
+    """Submit tasks with a callback, run them, and say how many each time. Ends by being killed."""
+    worker = await _enlist(store)
+    while True:
+        await store.add(new_tasks(3, callback=callback), idempotency_window=WINDOW)
+        claims = await _claim(store, worker, 2)
+        await store.save([success(found) for found in claims])
+        await store.cancel(TaskFilter(states=frozenset({State.QUEUED})), limit=1)
+        print(json.dumps(len(claims)), flush=True)
+
+
 async def claim_and_stop(store: Store, *, worker: str, limit: int) -> Json:
     """Claim, and never settle: for being killed with work in hand."""
     await store.register(worker_info(id=WorkerId(worker)))
@@ -91,6 +102,16 @@ async def settle(store: Store, *, fences: Sequence[Json], ended: str) -> Json:
 async def rescue(store: Store) -> Json:
     """Settle all orphans as lost; answer how many of those writes were refused."""
     return len(await store.save([loss(orphan) for orphan in await store.orphans(limit=1000)]))
+
+
+async def deliver(store: Store) -> Json:
+    """Take callbacks and tick them off, until none is due; answer whose."""
+    tasks: list[str] = []
+    while taken := await store.due_callbacks(limit=4, lease=60.0):
+        for callback in taken:
+            assert await store.callback_done(callback, retry_in=None, error=None)
+            tasks.append(callback.task_id)
+    return tasks
 
 
 async def replay(store: Store, *, limit: int) -> Json:

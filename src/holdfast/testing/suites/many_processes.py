@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from holdfast.core.lifecycle import UNFINISHED
+from holdfast.core.lifecycle import TERMINAL, UNFINISHED
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Json, State, TaskId
 from holdfast.ports.store import Store
 from holdfast.testing.crew import GO, Crew, Member
-from holdfast.testing.factories import failure, new_task, new_tasks, worker_id
+from holdfast.testing.factories import failure, new_task, new_tasks, success, worker_id
 from holdfast.testing.suites.base import (
     MANY,
     StoreSuite,
@@ -224,3 +224,32 @@ class ManyProcessesSuite(StoreSuite):
         victim.kill()
 
         assert set(acknowledged) <= set(await all_ids(shared))
+
+    async def test_a_killed_worker_owes_a_callback_for_every_end_and_for_nothing_else(
+        self, shared: Store, process_url: str
+    ) -> None:
+        victim = Member()
+        victim.prepare(process_url, "work_for_ever", {"callback": "https://example.com"})
+        victim.tell(GO)
+        for _ in range(20):
+            victim.hear()
+
+        victim.kill()
+
+        owed = await shared.due_callbacks(limit=MANY, lease=60.0)
+        has_ended = TaskFilter(states=TERMINAL)
+        assert {found.task_id for found in owed} == set(await all_ids(shared, has_ended))
+        assert len(owed) >= 50
+
+    async def test_processes_that_deliver_share_what_is_owed(
+        self, shared: Store, spawn: Spawn
+    ) -> None:
+        batch = new_tasks(60, callback="https://example.com")
+        await add(shared, *batch)
+        worker = await enlist(shared)
+        await save(shared, *map(success, await claim(shared, worker)))
+
+        shares = await spawn("deliver")
+
+        assert sorted(task for share in shares for task in share) == [new.id for new in batch]
+        assert list(await shared.due_callbacks(limit=MANY, lease=60.0)) == []
