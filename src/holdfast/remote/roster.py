@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import secrets
 import time
 from collections.abc import Collection
@@ -24,6 +25,8 @@ class Member:
 
     info: WorkerInfo
     beat_at: float = 0.0
+    heard_at: float | None = None
+    """When its last heartbeat came in here; None if it has sent none."""
     asked_at: float = 0.0
     is_leaving: bool = False
     """An operator wants it to leave, or it said itself that it will."""
@@ -38,7 +41,7 @@ class Roster:
 
     def __init__(self, store: Store, *, heartbeat: float) -> None:
         self._store = store
-        self._every = heartbeat / 2
+        self._heartbeat = heartbeat
         self._members: dict[WorkerId, Member] = {}
 
     async def register(
@@ -99,8 +102,20 @@ class Roster:
 
     async def saw(self, member: Member) -> None:
         """It asked for something, so it lives: beat for it, unless that has just been done."""
-        if time.monotonic() - member.beat_at >= self._every:
+        if time.monotonic() - member.beat_at >= self._heartbeat / 2:
             await self.beat(member)
+
+    def heard(self, member: Member) -> None:
+        """It sent a heartbeat of its own."""
+        member.heard_at = time.monotonic()
+
+    def longest_wait(self, member: Member) -> float:
+        """How long its poll may wait: one that sends no heartbeats lives by its polls alone."""
+        if member.heard_at is not None and (
+            time.monotonic() - member.heard_at < 2 * self._heartbeat
+        ):
+            return math.inf
+        return 0.8 * self._heartbeat
 
     async def is_leaving(self, member: Member) -> bool:
         """Whether it must not be given more. Asks the store, about once a second at most."""

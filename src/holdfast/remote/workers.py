@@ -101,8 +101,9 @@ class RemoteWorkers:
     ) -> Sequence[Claim]:
         """Tasks for the worker, as soon as there is one; an empty answer after `wait` seconds.
 
-        Counts as a sign of life. Cancel it when the client hangs up: what was claimed for nobody
-        goes back. A worker that is to leave gets nothing more.
+        Counts as a sign of life; so the poll of a worker that sends no heartbeats is answered
+        before it would have to send one. Cancel it when the client hangs up: what was claimed for
+        nobody goes back. A worker that is to leave gets nothing more.
         """
         member = await self._roster.member(worker_id)
         await self._roster.saw(member)
@@ -110,8 +111,9 @@ class RemoteWorkers:
             await asyncio.sleep(min(wait, DRAINED_PAUSE))
             return []
         limit = min(limit, member.info.capacity, MOST_AT_ONCE)
+        wait = min(wait, LONGEST_WAIT, self._roster.longest_wait(member))
         try:
-            return await self._hall.poll(member, limit=limit, wait=min(wait, LONGEST_WAIT))
+            return await self._hall.poll(member, limit=limit, wait=wait)
         except WorkerGone:
             self._roster.forget(worker_id)
             raise
@@ -160,6 +162,7 @@ class RemoteWorkers:
         is told to stop.
         """
         member = await self._roster.member(worker_id)
+        self._roster.heard(member)
         await self._roster.beat(member, load=load, status=status)
         stop = dict.fromkeys(await self._store.cancel_requests(worker_id))
         self._handouts.mark_cancelled(worker_id, stop)

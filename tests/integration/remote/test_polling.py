@@ -196,6 +196,22 @@ async def test_a_worker_may_poll_once_for_each_of_its_slots(depot: Depot) -> Non
     assert [len(claims) for claims in answers] == [1, 1, 1]
 
 
+async def test_a_worker_that_sends_no_heartbeats_lives_by_its_polls(depot: Depot) -> None:
+    server = depot.server(heartbeat=0.2)
+    silent, beating = await depot.worker(), await depot.worker()
+    await server.heartbeat(beating)
+    long = asyncio.create_task(server.poll(beating, limit=1))
+    beats = {worker.id: worker.beats for worker in await depot.store.workers()}
+
+    for _ in range(3):
+        assert list(await asyncio.wait_for(server.poll(silent, limit=1), SOON)) == []
+
+    after = {worker.id: worker.beats for worker in await depot.store.workers()}
+    assert after[silent] >= beats[silent] + 2
+    assert not long.done()
+    long.cancel()
+
+
 async def test_a_worker_that_is_to_leave_gets_no_more(depot: Depot) -> None:
     worker = await depot.worker()
     assert await depot.store.ask_to_drain(worker)

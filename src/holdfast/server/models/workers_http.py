@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, NotRequired, Required
 
-from pydantic import Field, StringConstraints, with_config
+from pydantic import ConfigDict, Field, StringConstraints, with_config
 from typing_extensions import TypedDict
 
 from holdfast.remote.workers import LONGEST_WAIT
@@ -25,6 +25,13 @@ Amount = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
 Tokens = Annotated[int, Field(ge=0, le=10**15)]
 Line = Annotated[str, StringConstraints(max_length=LONGEST_LINE, pattern=words.NO_NUL, strict=True)]
 Queue = words.Name | Literal["*"]
+_NULL: dict[str, Any] = {"type": "null"}
+FITTING: list[Any] = [
+    {"properties": {"status": {"const": "completed"}, "error": _NULL}},
+    {"properties": {"status": {"const": "failed"}, "result": _NULL}},
+    {"properties": {"status": {"const": "released"}, "result": _NULL, "error": _NULL}},
+]
+"""What goes with which status of a result."""
 
 
 @with_config(CLOSED)
@@ -58,7 +65,7 @@ class ResultError(TypedDict, total=False):
     traceback: Text | None
 
 
-@with_config(CLOSED)
+@with_config(ConfigDict({**CLOSED, "json_schema_extra": {"anyOf": FITTING}}))
 class Result(TypedDict, total=False):
     """How an attempt ended. `released` hands the task back, and nothing is charged; of a task that
     was cancelled it means that it has stopped.
