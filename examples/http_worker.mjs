@@ -44,9 +44,11 @@ const me = {
   version: "http_worker.mjs 1",
 };
 const drainSeconds = 30;
+const cancelWithin = 2; // seconds between beats while there is something that could be cancelled
 const jobs = new Map(); // task id → { attempt, owner, signal, stop, done }
 const stopping = new AbortController();
 let id, beatSeconds, registering;
+let beatSoon = () => {};
 
 const say = (event, facts = {}) => console.log(JSON.stringify({ event, ...facts }));
 
@@ -126,7 +128,9 @@ async function beat() {
     const answer = await askAs(id, "heartbeat", { current_load: jobs.size, status, running });
     for (const task of answer?.cancel ?? []) jobs.get(task)?.stop();
     if (answer?.drain) stopping.abort();
-    await sleep(beatSeconds * 1000, undefined, { ref: false });
+    const pause = running.length ? Math.min(cancelWithin, beatSeconds) : beatSeconds;
+    const sooner = running.length ? [] : [new Promise((wake) => (beatSoon = wake))];
+    await Promise.race([sleep(pause * 1000, undefined, { ref: false }), ...sooner]);
   }
 }
 
@@ -134,6 +138,7 @@ function start(task, owner) {
   const stopper = new AbortController();
   const job = { attempt: task.attempt, owner, signal: stopper.signal, stop: () => stopper.abort() };
   jobs.set(task.task_id, job);
+  beatSoon();
   job.done = work(task, job)
     .catch((error) => say("lost", { task: task.task_id, why: String(error) }))
     .finally(() => jobs.delete(task.task_id));

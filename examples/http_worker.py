@@ -20,6 +20,7 @@ from collections.abc import Callable
 from typing import Any
 
 DRAIN_SECONDS = 30.0
+CANCEL_WITHIN = 2.0  # seconds between beats while there is something that could be cancelled
 GONE = {"worker_gone", "worker_not_found"}
 
 
@@ -131,6 +132,7 @@ class Worker:
                 job = Job(task, owner)
                 with self.changed:
                     self.jobs[job.id] = job
+                    self.changed.notify_all()
                 threading.Thread(target=self.work, args=(job,), daemon=True).start()
 
     def beat(self) -> None:
@@ -145,7 +147,11 @@ class Worker:
                     job.stopped.set()
             if answer["drain"]:
                 self.stopping.set()
-            time.sleep(self.beat_every)
+            if mine:
+                time.sleep(min(CANCEL_WITHIN, self.beat_every))
+            else:
+                with self.changed:
+                    self.changed.wait_for(lambda: self.jobs, self.beat_every)
 
     def work(self, job: Job) -> None:
         say("started", task=job.id, type=job.name, attempt=job.attempt)
