@@ -43,6 +43,22 @@ PLAIN = Shape(NoQuery)
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
+_EVENT = {
+    "type": "object",
+    "description": "One event of the stream; `data` is JSON.",
+    "properties": {
+        "id": {"type": "string"},
+        "event": {"type": "string", "enum": ["log", "history", "progress", "state", "end"]},
+        "data": {
+            "type": "string",
+            "contentMediaType": "application/json",
+            "contentSchema": {"type": "object"},
+        },
+    },
+    "required": ["event", "data"],
+}
+
+
 def _described() -> dict[str, Any]:
     described = documented(
         "Follow a task as it happens",
@@ -54,7 +70,7 @@ def _described() -> dict[str, Any]:
         refuses=(404,),
         paths=TASK_ID,
     )
-    described["responses"][200]["content"] = {"text/event-stream": {"schema": {"type": "string"}}}
+    described["responses"][200]["content"] = {"text/event-stream": {"schema": _EVENT}}
     described["responses"][204] = {"description": "The task has ended, and you know it all."}
     described["openapi_extra"]["parameters"].append(
         {"name": "Last-Event-ID", "in": "header", "required": False, "schema": {"type": "string"}}

@@ -18,10 +18,13 @@ from typing import Self
 
 import httpx
 import uvicorn
+from fastapi import FastAPI
 
 from holdfast import Holdfast
 from holdfast.core.duration import Duration
 from holdfast.server.app import create_app
+from holdfast.server.connections import Connection
+from holdfast.server.running import listen
 
 ROOT = Path(__file__).parents[3]
 PATIENCE = 30.0
@@ -30,9 +33,10 @@ PATIENCE = 30.0
 class LiveServer:
     """A server at `url` and the app behind it."""
 
-    def __init__(self, url: str, app: Holdfast) -> None:
+    def __init__(self, url: str, app: Holdfast, service: FastAPI) -> None:
         self.url = url
         self.app = app
+        self._service = service
         self._clients: list[httpx.Client] = []
         self._admin: httpx.Client | None = None
 
@@ -58,6 +62,10 @@ class LiveServer:
         """Run every task that is due, in this process."""
         asyncio.run(_burst(self.app))
 
+    def hurry(self) -> None:
+        """Let long polls and streams end at once, as when the server stops."""
+        self._service.state.stopping.set()
+
     def until(self, probe: Callable[[], bool]) -> bool:
         """Ask until it is true; fails if that takes too long."""
         _until(probe)
@@ -75,15 +83,14 @@ async def _burst(app: Holdfast) -> None:
 @contextmanager
 def serve(app: Holdfast, *, is_open: bool = True) -> Iterator[LiveServer]:
     """Serve an app from a thread of this process; its store is opened here, unless it cannot be."""
-    config = uvicorn.Config(
-        create_app(app), http="httptools", ws="none", lifespan="off", log_config=None
-    )
+    service = create_app(app)
+    config = uvicorn.Config(service, http=Connection, ws="none", lifespan="off", log_config=None)
     server = uvicorn.Server(config)
-    with socket.create_server(("127.0.0.1", 0)) as listening:
+    with listen("127.0.0.1", 0) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         port = listening.getsockname()[1]
-        live = LiveServer(f"http://127.0.0.1:{port}", app)
+        live = LiveServer(f"http://127.0.0.1:{port}", app, service)
         try:
             if is_open:
                 app.open()

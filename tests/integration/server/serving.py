@@ -8,6 +8,7 @@ import uvicorn
 from tests.integration.server.shop import make_app
 
 from holdfast.server.app import create_app
+from holdfast.server.connections import Connection
 from holdfast.settings import Settings
 
 if __name__ == "__main__":
@@ -16,7 +17,7 @@ if __name__ == "__main__":
         app,
         host="127.0.0.1",
         port=int(sys.argv[1]),
-        http="httptools",
+        http=Connection,
         ws="none",
         lifespan="off",
         log_level="warning",
