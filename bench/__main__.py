@@ -4,7 +4,7 @@
 
 A whole run also writes `docs/reference/benchmarks.md`.
 Names: sqlite, limit (raw SQL on PostgreSQL), holdfast (on PostgreSQL), endurance (growth, an old
-snapshot, bloat), and the peers' own.
+snapshot, bloat), service (over HTTP, on PostgreSQL), and the peers' own.
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ from bench.page import page
 from bench.peers.match import Arena
 from bench.peers.roster import HOLDFAST, PEERS
 from bench.samples import Samples
+from bench.service import measure as service
 from bench.size import FULL, QUICK, Size
 from bench.targets import targets
 
 PAGE = ROOT / "docs" / "reference" / "benchmarks.md"
-NAMES = ("sqlite", "limit", "endurance", HOLDFAST.key, *(peer.key for peer in PEERS))
+NAMES = ("sqlite", "limit", "endurance", "service", HOLDFAST.key, *(peer.key for peer in PEERS))
 
 
 @dataclass(slots=True)
@@ -41,12 +42,14 @@ class Report:
     samples: Samples
     machine: list[str]
     postgres: str = ""
+    service: str = ""
     sqlite: str = ""
 
     @property
     def page(self) -> str:
         machine = ", ".join(self.machine)
-        return page(self.samples, machine, postgres=self.postgres, sqlite=self.sqlite)
+        postgres = self.postgres + self.service
+        return page(self.samples, machine, postgres=postgres, sqlite=self.sqlite)
 
 
 def run(only: frozenset[str], size: Size, dose: Dose) -> Report:
@@ -61,6 +64,9 @@ def run(only: frozenset[str], size: Size, dose: Dose) -> Report:
             if arena.postgres and "endurance" in only:
                 with report.samples.watch.watching():
                     report.postgres = endurance.measure(arena.postgres, dose)
+            if arena.postgres and "service" in only:
+                with report.samples.watch.watching():
+                    report.service = service.measure(arena.postgres, size)
         if "sqlite" in only:
             report.machine.append(f"SQLite {sqlite3.sqlite_version}")
             sqlite.play(report.samples, size)
@@ -72,7 +78,7 @@ def _arena(stack: ExitStack, samples: Samples, only: frozenset[str]) -> Arena:
     """Start the servers that the chosen ones need."""
     needed = {peer.server for peer in (HOLDFAST, *PEERS) if peer.key in only}
     postgres = redis = None
-    if "postgres" in needed or only & {"limit", "endurance"}:
+    if "postgres" in needed or only & {"limit", "endurance", "service"}:
         postgres = stack.enter_context(servers.postgres())
         samples.watch.servers |= {postgres.pid} if postgres.pid else set()
     if "redis" in needed:

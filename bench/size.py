@@ -16,6 +16,7 @@ class Size:
     pick_ups: int
     idle_seconds: float
     deep: int
+    requests: int
 
 
 FULL = Size(
@@ -26,6 +27,7 @@ FULL = Size(
     pick_ups=150,
     idle_seconds=6.0,
     deep=1_000_000,
+    requests=6_000,
 )
 QUICK = Size(
     rounds=1,
@@ -35,4 +37,5 @@ QUICK = Size(
     pick_ups=40,
     idle_seconds=1.0,
     deep=50_000,
+    requests=500,
 )
