@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,6 +16,7 @@ from tests.integration.server.shop import make_app
 
 from holdfast import Context, Holdfast
 from holdfast.server import events
+from holdfast.server.watching import Watches
 
 NOBODY = "0197f3c2-8a51-7cc0-9d4e-1b2c3d4e5f60"
 
@@ -192,3 +195,25 @@ def test_a_stream_ends_when_its_token_is_revoked(
 
     assert not listening.is_alive()
     assert heard.story[-1] != "end"
+
+
+def test_a_listener_that_is_gone_leaves_nothing_behind(
+    walking: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watches = Watches()
+    monkeypatch.setattr(events, "Watches", lambda: watches)
+    task_id, client = submit(walking), walking.client("read")
+
+    with contextlib.ExitStack() as stack:
+        for _ in range(5):
+            path = f"/api/v1/tasks/{task_id}/events"
+            answer = stack.enter_context(client.stream("GET", path))
+            lines = answer.iter_lines()
+            while "event: state" not in next(lines):
+                pass
+        assert len(watches) == 1
+
+    deadline = time.monotonic() + 10
+    while len(watches):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
