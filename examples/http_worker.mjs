@@ -72,7 +72,7 @@ async function post(path, body) {
 
 /** Ask until there is an answer, however often the server restarts meanwhile. */
 async function ask(path, body) {
-  for (let pause = 100; ; pause = Math.min(2 * pause, 5000)) {
+  for (let pause = 100; ; pause = Math.min(2 * pause, 2000)) {
     try {
       return await post(path, body);
     } catch (error) {

@@ -220,7 +220,7 @@ class Worker:
             if self.stopping.is_set() and path == "register":
                 raise SystemExit  # there is nothing to leave
             time.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - so that not all come at once
-            pause = min(2 * pause, 5.0)
+            pause = min(2 * pause, 2.0)
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         request = urllib.request.Request(  # noqa: S310 - the operator gave the address
@@ -268,7 +268,9 @@ def _problem(error: urllib.error.HTTPError) -> tuple[str, str]:
 
 
 def say(event: str, **facts: object) -> None:
-    print(json.dumps({"event": event, **facts}), flush=True)
+    # One write: `print` sends the end of the line apart, and threads would mix theirs.
+    sys.stdout.write(json.dumps({"event": event, **facts}) + "\n")
+    sys.stdout.flush()
 
 
 def main() -> None:

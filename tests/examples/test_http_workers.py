@@ -5,10 +5,12 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.examples.service import COMMANDS, SOON, Service, until
+from tests.examples.service import COMMANDS, SOON, Program, Service, until
 
 from holdfast.core.fleet import WorkerStatus
 
@@ -184,6 +186,41 @@ def test_a_worker_whose_token_was_revoked_ends_and_says_so(service: Service, kin
     service.revoke_worker_token()
 
     assert worker.process.wait(SOON) == 1
+
+
+@pytest.mark.parametrize("where", ["service", "on_postgres"])
+def test_nothing_is_lost_when_the_server_is_killed_again_and_again(
+    request: pytest.FixtureRequest, where: str
+) -> None:
+    service: Service = request.getfixturevalue(where)
+    workers = [service.worker(kind, capacity=4) for kind in sorted(COMMANDS)]
+    tasks = [service.submit("wait", {"seconds": 0.02 * (n % 5)}) for n in range(200)]
+
+    for kills in range(1, 6):
+        until(partial(_have_reported, workers, 20 * kills), "some results")
+        service.end(signal.SIGKILL)
+        service.start()
+
+    for task_id in tasks:
+        service.reaches(task_id, "completed")
+    for task_id in tasks:
+        attempts = service.http.get(f"/api/v1/tasks/{task_id}/attempts").json()["attempts"]
+        causes = [each["cause"] for each in attempts]
+        assert causes[0] == "submitted"
+        # On a slow machine a worker may be given up while the server is away.
+        assert set(causes[1:]) <= {"released", "worker_lost"}
+        assert attempts[-1]["ended"] == "completed"
+    until(partial(_have_reported, workers, 200), "the last report")
+    assert sorted(each["task"] for each in _reported(workers)) == sorted(tasks)
+    assert service.app.doctor() == []
+
+
+def _have_reported(workers: list[Program], number: int) -> bool:
+    return len(_reported(workers)) >= number
+
+
+def _reported(workers: list[Program]) -> list[dict[str, Any]]:
+    return [each for worker in workers for each in worker.said if each["event"] == "reported"]
 
 
 def test_python_and_http_workers_share_a_queue(on_postgres: Service) -> None:
