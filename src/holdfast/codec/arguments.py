@@ -260,7 +260,9 @@ class ArgumentCodec:
             (path, self._stranger(path) if kind == "extra_forbidden" and "." not in path else text)
             for path, kind, text in problems_of(error, "arguments", self._secret)
         ]
-        return self._refusal(problems, what_now)
+        untold = error.error_count() - len(problems)
+        more = f"There are {untold:,} more such problems. " if untold > 0 else ""
+        return self._refusal(problems, f"{more}{what_now}")
 
     def _refusal(
         self, problems: Sequence[tuple[str, str]], what_now: str = _NOTHING_SUBMITTED

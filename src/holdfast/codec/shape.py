@@ -110,15 +110,25 @@ def _compares_by_identity(value: object) -> bool:
     )
 
 
+MOST_PROBLEMS = 20
+ABSURDLY_MANY = 10_000
+
+
 def problems_of(
     error: ValidationError, root: str, secret: Collection[str] = ()
 ) -> Iterator[tuple[str, str, str]]:
     """Each problem as (path, kind, sentence); the path reads like `items[3].price`.
 
-    What was given for the fields named `secret` is not repeated.
+    What was given for the fields named `secret` is not repeated. Of very many problems only the
+    first are told, of absurdly many none: a list of a million wrong items is one mistake, and
+    collecting a million messages takes seconds.
     """
+    count = error.error_count()
+    if count > ABSURDLY_MANY:
+        yield root, "too_many", f"{count:,} things are wrong with it"
+        return
     hidden = {(name,) for name in secret}
-    for problem in error.errors(include_url=False, include_context=False):
+    for problem in error.errors(include_url=False, include_context=False)[:MOST_PROBLEMS]:
         place = "".join(
             f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"]
         )

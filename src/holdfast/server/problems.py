@@ -26,6 +26,8 @@ from holdfast.errors import HoldfastError
 log = structlog.get_logger("holdfast.server")
 
 MEDIA_TYPE: Final = "application/problem+json"
+LONGEST_DETAIL: Final = 4000
+LONGEST_FIELD: Final = 500
 
 
 class Refused(Exception):
@@ -158,13 +160,27 @@ def body_of(refused: Refused, problem_id: str) -> dict[str, Json]:
         "type": f"urn:holdfast:problem:{refused.code}",
         "title": HTTPStatus(refused.status).phrase,
         "status": refused.status,
-        "detail": refused.detail,
+        "detail": _short(refused.detail, LONGEST_DETAIL),
         "code": refused.code,
         "id": problem_id,
     }
     if refused.field is not None:
-        problem["field"] = refused.field
-    return problem | refused.extra
+        problem["field"] = _short(refused.field, LONGEST_FIELD)
+    extra = dict(refused.extra)
+    if "errors" in extra:
+        extra["errors"] = [
+            {
+                "field": _short(each["field"], LONGEST_FIELD),
+                "message": _short(each["message"], LONGEST_FIELD),
+            }
+            for each in extra["errors"]
+        ]
+    return problem | extra
+
+
+def _short(text: str, longest: int) -> str:
+    """What a client sent may stand in here: an answer must not grow with it."""
+    return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
 def response_of(refused: Refused, problem_id: str) -> tuple[Message, Message]:

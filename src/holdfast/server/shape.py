@@ -84,11 +84,11 @@ def refusal(error: ValidationError) -> Refused:
     """What Pydantic found, as a refusal."""
     problems = [{"field": at, "message": text} for at, _, text in problems_of(error, "")]
     listed = "; ".join(f"{each['field'] or 'the body'}: {each['message']}" for each in problems[:5])
-    more = f"; and {len(problems) - 5} more" if len(problems) > 5 else ""
+    more = f"; and {error.error_count() - 5} more" if error.error_count() > 5 else ""
     return Refused(
         422,
         "invalid_request",
         f"{listed}{more}",
         field=problems[0]["field"] or None,
-        errors=problems[:20],
+        errors=problems,
     )

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+import orjson
+
 from holdfast.core.priority import parse_priority
 from holdfast.core.task import Json
 from holdfast.definitions.call import Call
 from holdfast.definitions.open import open_call
 from holdfast.definitions.options import NO_OPTIONS, Options
 from holdfast.definitions.registry import AnyDefinition, Registry
-from holdfast.errors import HoldfastError, InvalidArguments, UnknownTask
+from holdfast.errors import HoldfastError, InvalidArguments, PayloadRefused, UnknownTask
 from holdfast.server.instants import read_instant
 from holdfast.server.models.tasks import Submit
 from holdfast.server.problems import Refused, located
@@ -19,6 +21,8 @@ from holdfast.server.shape import Shape, with_whole_numbers
 from holdfast.settings import Settings
 
 SUBMIT: Final = Shape(Submit)
+ROOM: Final = 64 * 1024
+"""What a task may hold beside its parameters."""
 MOST_AT_ONCE: Final = 10_000
 """An array is one transaction: more than this would hold up others. A stream has no such limit."""
 
@@ -54,10 +58,27 @@ class Submissions:
             return _known(definition, parameters, options)
         if (options.queue or "default") in self._settings.open_queues:
             return open_call(name, parameters, options)
+        if not self._registry and not self._settings.open_queues:
+            raise Refused(
+                409,
+                "no_tasks_here",
+                "this server knows no task and has no open queue: start it with an app, or name "
+                "queues for HTTP workers (`open_queues`)",
+            )
         raise UnknownTask(name, suggestion=self._registry.suggest(name))
 
-    def many(self, bodies: Sequence[Json]) -> list[Call[Any]]:
-        """The calls of an array."""
+    def refuse_large(self, size: int) -> None:
+        """Refuse a task that cannot be stored before it is looked at: to say all that is wrong with
+        megabytes takes long.
+        """
+        limit = self._settings.max_payload
+        if size > limit + ROOM:
+            raise PayloadRefused(
+                "$", f"the task is {size:,} bytes of JSON, its parameters may be {limit:,}"
+            )
+
+    def many(self, bodies: Sequence[Json], size: int) -> list[Call[Any]]:
+        """The calls of an array, which was `size` bytes long."""
         if not 1 <= len(bodies) <= MOST_AT_ONCE:
             raise Refused(
                 422, "invalid_request", f"expected 1 to {MOST_AT_ONCE:,} tasks, got {len(bodies):,}"
@@ -65,6 +86,8 @@ class Submissions:
         calls = []
         for n, body in enumerate(bodies):
             try:
+                if size > self._settings.max_payload:
+                    self.refuse_large(len(orjson.dumps(body)))
                 calls.append(self.one(body))
             except (HoldfastError, Refused) as error:
                 raise located(error, f"[{n}]", index=n) from None

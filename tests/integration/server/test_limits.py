@@ -137,6 +137,33 @@ def test_a_payload_that_is_too_large_for_the_store_is_refused(tmp_path: Path) ->
     assert (answer.status_code, answer.json()["code"]) == (422, "payload_refused")
 
 
+def test_an_answer_does_not_grow_with_what_was_wrong(live_server: LiveServer) -> None:
+    wrong = [
+        {"x" * 500_000: 1},
+        {"task_type": "shop.order", "parameters": {"customer": 1, "items": [0] * 300_000}},
+        {"task_type": "shop.order", "parameters": {"customer": 1, "items": [0] * 5_000}},
+        [{"task_type": "shop.add", "parameters": {"a": 1}, "k" * 100_000: 1}],
+        dict.fromkeys(map(str, range(50_000)), 0),
+    ]
+
+    answers = [live_server.admin.post(TASKS, json=body) for body in wrong]
+
+    assert [answer.status_code for answer in answers] == [422] * len(wrong)
+    assert max(len(answer.content) for answer in answers) < 30_000
+
+
+def test_an_array_may_be_larger_than_a_payload_but_none_of_its_tasks(sqlite_url: str) -> None:
+    small = {"task_type": "shop.mail", "parameters": {"to": "x" * 900}}
+    large = {"task_type": "shop.mail", "parameters": {"to": "x" * 100_000}}
+    with serve(make_app(sqlite_url, max_payload=1000)) as server:
+        many = server.admin.post(TASKS, json=[small] * 100)
+        one_too_large = server.admin.post(TASKS, json=[small, large])
+
+    assert many.status_code == 201
+    assert (one_too_large.status_code, one_too_large.json()["code"]) == (422, "payload_refused")
+    assert one_too_large.json()["index"] == 1
+
+
 def address(server: LiveServer) -> tuple[str, int]:
     url = httpx.URL(server.url)
     assert url.port is not None

@@ -10,6 +10,7 @@ import pytest
 from tests.integration.server.live import LiveServer, serve
 from tests.integration.server.shop import make_app
 
+from holdfast import Holdfast
 from holdfast.core.task import State
 
 TASKS = "/api/v1/tasks"
@@ -112,6 +113,13 @@ def test_an_unknown_type_is_refused_with_the_closest_name(live_server: LiveServe
     problem = answer.json()
     assert (problem["code"], problem["field"]) == ("unknown_task_type", "task_type")
     assert problem["suggestion"] == "shop.mail"
+
+
+def test_a_server_without_tasks_says_so(sqlite_url: str) -> None:
+    with serve(Holdfast(url=sqlite_url)) as server:
+        answer = server.admin.post(TASKS, json={"task_type": "shop.add"})
+
+    assert (answer.status_code, answer.json()["code"]) == (409, "no_tasks_here")
 
 
 def test_an_unknown_type_is_taken_on_an_open_queue_and_no_python_worker_touches_it(

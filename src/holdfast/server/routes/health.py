@@ -7,7 +7,10 @@ make a load balancer turn away: submits are safe without a worker.
 
 from __future__ import annotations
 
+import asyncio
 import time
+from collections.abc import Mapping
+from typing import Final
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -23,8 +26,18 @@ from holdfast.server.service import Service, service_of
 
 router = APIRouter(tags=["health"])
 
-KEPT = 1.0
+KEPT: Final = 1.0
 """Seconds that an answer is given again: nobody can make the store busy from outside."""
+PATIENCE: Final = 5.0
+"""A store that takes longer to answer is as good as away."""
+ABSENT: Final[Mapping[str, Json]] = {
+    "ready": False,
+    "missing": ["store"],
+    "store": "unavailable",
+    "schema_version": None,
+    "dispatcher": None,
+    "workers_alive": 0,
+}
 
 
 @router.get(
@@ -50,41 +63,41 @@ async def healthz(request: Request) -> Response:
     },
 )
 async def readyz(request: Request) -> Response:
-    found = await _kept(request, service_of(request))
+    state = request.app.state
+    if not hasattr(state, "lookout"):
+        state.lookout = Lookout()
+    found = await state.lookout.look(service_of(request))
     return answer(found, 200 if found["ready"] else 503)
 
 
-async def _kept(request: Request, service: Service) -> Json:
-    state = request.app.state
-    until, found = getattr(state, "readiness", (0.0, None))
-    if found is None or time.monotonic() > until:
-        found = await look(service)
-        state.readiness = (time.monotonic() + KEPT, found)
-    return found
+class Lookout:
+    """Looks once for all who ask at the same time, and remembers for a second."""
+
+    def __init__(self) -> None:
+        self._looking = asyncio.Lock()
+        self._until = 0.0
+        self._found = ABSENT
+
+    async def look(self, service: Service) -> Mapping[str, Json]:
+        async with self._looking:
+            if time.monotonic() > self._until:
+                self._found = await look(service)
+                self._until = time.monotonic() + KEPT
+            return self._found
 
 
-async def look(service: Service) -> dict[str, Json]:
+async def look(service: Service) -> Mapping[str, Json]:
     """What there is and what is missing."""
-    found: dict[str, Json] = {
-        "ready": False,
-        "missing": ["store"],
-        "store": "unavailable",
-        "schema_version": None,
-        "dispatcher": None,
-        "workers_alive": 0,
-    }
     try:
-        client = await service.verbs()
-        workers = await client.workers()
-        version, dispatcher = await client.schema_version(), await client.dispatcher.mode()
+        async with asyncio.timeout(PATIENCE):
+            client = await service.verbs()
+            workers = await client.workers()
+            version, dispatcher = await client.schema_version(), await client.dispatcher.mode()
     except SchemaMismatch as error:
-        return found | {
-            "missing": ["schema"],
-            "store": "schema_mismatch",
-            "schema_version": error.found,
-        }
-    except HoldfastError:
-        return found
+        wrong = {"missing": ["schema"], "store": "schema_mismatch", "schema_version": error.found}
+        return {**ABSENT, **wrong}
+    except (HoldfastError, TimeoutError):
+        return ABSENT
     alive = sum(worker.status in LIVE for worker in workers)
     missing = (["wake_ups"] if dispatcher == "poll" else []) + ([] if alive else ["workers"])
     return {

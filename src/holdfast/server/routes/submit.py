@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Any
 
 from fastapi import APIRouter
 from pydantic import with_config
@@ -25,12 +25,9 @@ from holdfast.server.models.answers import Accepted, Submitted, SubmittedMany
 from holdfast.server.problems import Refused, refusal_of
 from holdfast.server.service import Service, service_of
 from holdfast.server.shape import SPELLED, Shape
-from holdfast.server.submission import SUBMIT
+from holdfast.server.submission import ROOM, SUBMIT
 
 router = APIRouter(tags=["tasks"])
-
-ROOM: Final = 64 * 1024
-"""What a line may hold beside its parameters."""
 
 
 @with_config(SPELLED)
@@ -63,18 +60,20 @@ async def submit(request: Request) -> Response:
     wish = WISH.read_query(request.query_params)
     if require(request, JSON, LINES) == LINES:
         return await _submit_lines(service, request, wants_ids=wish.get("ids") == "true")
-    body = parse(await read_body(request))
+    raw = await read_body(request)
+    body = parse(raw)
     client = await service.verbs()
     if type(body) is list:
-        return await _submit_array(service, client, body)
+        calls = service.submissions.many(body, len(raw))
+        return await _submit_array(service, client, calls)
+    service.submissions.refuse_large(len(raw))
     call = service.submissions.one(body)
     added = (await client.submit_many([call]))[0]
     told = views.submitted(added, await _position(service, client, call, added))
     return answer(told, 201 if added.created else 200)
 
 
-async def _submit_array(service: Service, client: Client, bodies: list[Json]) -> Response:
-    calls = service.submissions.many(bodies)
+async def _submit_array(service: Service, client: Client, calls: list[Call[Any]]) -> Response:
     added = await client.submit_many(calls)
     told = [
         views.submitted(each, await _position(service, client, call, each))
