@@ -83,7 +83,7 @@ class Service:
         self._environment = {
             "HOLDFAST_URL": url,
             "HOLDFAST_OPEN_QUEUES": "open",
-            "HOLDFAST_LEASE": "3s",
+            "HOLDFAST_LEASE": "5s",
             "HOLDFAST_SWEEP": "500ms",
             "HOLDFAST_RETRY_BASE": "0",
         }
