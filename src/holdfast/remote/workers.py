@@ -221,7 +221,7 @@ class RemoteWorkers:
         queues: set[str] = set()
         for claim, settlement in pairs:
             again = settlement.cause is not None
-            if again:
+            if again and settlement.delay < self._settings.poll:  # later ones are found by looking
                 self._hall.nudge(settlement.delay)
             if (again and settlement.delay <= AT_ONCE) or claim.lock is not None:
                 queues.add(claim.queue)
