@@ -26,7 +26,8 @@ MANY: Final = 50_000
 """Dead rows from which a table is worth a visit, if they are also a tenth of the living: the larger
 a table and its index, the more a visit costs."""
 REST: Final = 9
-"""A sweep rests for so many times as long as it took: an old snapshot may make all of them vain."""
+"""A sweep that was vain, because an old snapshot still sees the dead, rests for so many times as
+long as it took."""
 
 _PATIENCE: Final = 600.0
 
@@ -62,27 +63,31 @@ class Broom:
             await asyncio.wait([sweep])
 
     async def _work(self, loop: asyncio.AbstractEventLoop) -> None:
-        began, passed = loop.time(), self._passed
+        began, passed, left = loop.time(), self._passed, 0
         try:
-            if await self._connections.do(lambda db: _sweep_after(db, self._sql, passed)):
+            swept, left = await self._connections.do(lambda db: _sweep_after(db, self._sql, passed))
+            if swept:
                 self._passed -= passed
                 self._look_at = MANY
             else:  # too little for tables so large
                 self._look_at = passed + MANY
         except HoldfastError as error:
             logger.debug("store.sweep_failed: %s", error)
+            left = passed
         finally:
             now = loop.time()
-            self._not_before = now + REST * (now - began)
+            self._not_before = now + (REST if left > MANY else 1) * (now - began)
             self._sweep = None
 
 
-async def _sweep_after(db: Connection, sql: Queries, passed: int) -> list[str]:
+async def _sweep_after(db: Connection, sql: Queries, passed: int) -> tuple[list[str], int]:
+    """The tables that were swept, and how many dead rows had to be left in them."""
     tables = [row[0] for row in await db.fetch(sql["worth_it"], passed)]
     if tables:
         await db.execute(sql["fold_tally"])
         tables.append("tally")
-    return await _vacuum(db, sql, tables)
+    await _vacuum(db, sql, tables)
+    return tables, await db.fetchval(sql["left_dead"])
 
 
 async def _vacuum(db: Connection, sql: Queries, tables: list[str]) -> list[str]:

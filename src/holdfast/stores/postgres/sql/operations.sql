@@ -35,6 +35,12 @@ WHERE s.nspname = 'holdfast' AND c.relname IN ('ready', 'run')
 AND $1::bigint > pg_stat_get_live_tuples(c.oid) / 10
 ORDER BY c.relname;
 
+-- name: left_dead
+-- As the last vacuum reported it.
+SELECT coalesce(sum(pg_stat_get_dead_tuples(c.oid)), 0)::bigint
+FROM pg_class AS c JOIN pg_namespace AS s ON s.oid = c.relnamespace
+WHERE s.nspname = 'holdfast' AND c.relname IN ('ready', 'run');
+
 -- name: fold_tally
 SELECT holdfast.fold_tally();
 
