@@ -8,13 +8,13 @@ import asyncio
 import logging
 import time
 from collections.abc import AsyncIterator, Callable
-from importlib.resources import files
 
 import asyncpg
 import pytest
 
 from holdfast.dispatch.postgres import REPEATS, PostgresDispatcher
 from holdfast.ports.dispatcher import Listener
+from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.eventually import eventually
 from holdfast.testing.servers.pgbouncer import PgBouncer
 from holdfast.testing.servers.postgres import PostgresServer
@@ -51,12 +51,7 @@ async def db(database: str) -> AsyncIterator[Connection]:
 
 async def set_up(url: str) -> None:
     """The schema, as the store makes it."""
-    connection = await asyncpg.connect(url)
-    scripts = files("holdfast.stores.postgres") / "migrations"
-    await connection.execute("CREATE SCHEMA IF NOT EXISTS holdfast")
-    for script in sorted(scripts.iterdir(), key=lambda file: file.name):
-        await connection.execute(script.read_text())
-    await connection.close()
+    await PostgresStore(url).migrate()
 
 
 async def asleep(dispatcher: PostgresDispatcher, listener: Listener) -> None:

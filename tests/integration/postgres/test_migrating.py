@@ -1,8 +1,11 @@
-"""A schema of the first release, with work in it, becomes one of this release."""
+"""A schema of version 1 as it was really installed (`schema_1.sql`), with work in it, becomes one
+of this release; and what its workers call still answers.
+"""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import asyncpg
 import pytest
@@ -12,7 +15,6 @@ from holdfast.core.query import TaskFilter
 from holdfast.core.task import Cause, Priority, State, TaskId, WorkerId
 from holdfast.errors import SchemaMismatch
 from holdfast.stores.postgres.connections import Connection
-from holdfast.stores.postgres.queries import queries
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.factories import new_task, success, task_id
 from holdfast.testing.suites.base import add, claim, get, save
@@ -27,9 +29,19 @@ SELECT n FROM holdfast.add_rows(
     ARRAY[$1::text], ARRAY['demo'], ARRAY['{}'::bytea],
     ARRAY[holdfast.lane_of('default', '{}', 'low')],
     ARRAY[0::bigint], ARRAY[3::bigint], NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,
-    NULL, NULL, NULL, NULL, 0::bigint, NULL, false, NULL
+    NULL, NULL, NULL, NULL, 0::bigint, NULL::bigint
 )
 """
+
+CLAIM = "SELECT * FROM holdfast.claim($1::text, NULL::text[], '{}'::text[], 10, NULL::bigint)"
+SAVE = """
+SELECT n FROM holdfast.save(
+    $1::text, $2::text[], $3::integer[], $4::bytea[], NULL::text[], NULL::integer[], NULL::text[],
+    NULL::text[], NULL::text[], NULL::integer[], NULL::integer[], NULL::bytea[], NULL::text[],
+    NULL::bigint[], NULL::text[], NULL::text[], NULL::bigint
+)
+"""
+SCHEMA_1 = Path(__file__).with_name("schema_1.sql").read_text()
 
 
 @pytest.fixture
@@ -42,17 +54,16 @@ async def db(fresh_database: str) -> AsyncIterator[Connection]:
 @pytest.fixture
 async def running(db: Connection) -> Claim:
     """Schema version 1, with a worker `old` that runs a task; answers its claim."""
-    first = queries("holdfast").migrations[0]
     await db.execute("CREATE SCHEMA holdfast")
-    await db.execute(first.sql)
+    await db.execute(SCHEMA_1)
     await db.execute("INSERT INTO holdfast.migration (version) VALUES (1)")
     await db.execute("SELECT holdfast.add_partitions()")
     await db.execute(REGISTER, "old")
     await db.execute("SELECT holdfast.submit('demo', unique_key => 'u', lock => 'k')")
-    _, row = await db.fetch("SELECT * FROM holdfast.claim('old', NULL, '{}', 10)")
+    _, row = await db.fetch(CLAIM, "old")
     return Claim(
-        TaskId(row["ids"][0]), row["attempt"], WorkerId("old"), "demo", "default", Priority.NORMAL,
-        row["payloads"][0], 0, 3, 0, None, None, "k", row["fence"], Cause.SUBMITTED, None, None,
+        TaskId(row["id"]), row["attempt"], WorkerId("old"), "demo", "default", Priority.NORMAL,
+        row["payload"], 0, 3, 0, None, None, "k", row["fence"], Cause.SUBMITTED, None, None,
         False,
     )  # fmt: skip
 
@@ -99,4 +110,22 @@ async def test_what_the_first_release_calls_still_answers_after_the_migration(
         assert [worker.id for worker in await store.workers()] == ["another", "old"]
         (found,) = await claim(store, WorkerId("another"))
         await save(store, success(found))
+        assert list(await store.check()) == []
+
+
+async def test_a_worker_of_the_first_release_works_on_and_owes_the_callbacks(
+    fresh_database: str, db: Connection, running: Claim
+) -> None:
+    await PostgresStore(fresh_database).migrate()
+    async with PostgresStore(fresh_database) as store:
+        await add(store, new_task(callback="https://example.com"), *(new_task() for _ in range(12)))
+
+        _, *rows = await db.fetch(CLAIM, "old")
+        ids, ones = [row["id"] for row in rows], [1] * len(rows)
+        refused = await db.fetch(SAVE, "old", ids, ones, [b"1"] * len(rows))
+
+        assert len(rows) == 10
+        assert not refused
+        assert len(await store.due_callbacks(limit=9, lease=1.0)) == 1
+        assert await store.count(TaskFilter(states=frozenset({State.COMPLETED})), limit=99) == 10
         assert list(await store.check()) == []

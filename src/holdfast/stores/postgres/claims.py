@@ -1,4 +1,4 @@
-"""Hands tasks to workers: what `holdfast.claim` brings, as claims."""
+"""Hands tasks to workers: what `holdfast.claim_groups` brings, as claims."""
 
 from __future__ import annotations
 

@@ -1,6 +1,12 @@
 """Loads the SQL: one file per noun, one named block per statement, written for schema `holdfast`.
 
-Another schema (`?schema=…`) gets the same text with the name exchanged, here and in the migrations.
+Another schema (`?schema=…`) gets the same text with the name exchanged, here, in the migrations and
+in the routines.
+
+**Migrations** make and change tables; they are numbered, and never edited once they are out.
+**Routines** are the functions and views, each at one place, written as they are now: after every
+migration all of them are made anew. What workers of the last release call must stay, so a function
+whose arguments or rows change shape gets another name, or a migration drops it on purpose.
 """
 
 from __future__ import annotations
@@ -33,11 +39,12 @@ class Migration(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """Every statement of one schema, by name; and its migrations."""
+    """Every statement of one schema, by name; its migrations, and its routines."""
 
     schema: str
     named: Mapping[str, str]
     migrations: Sequence[Migration]
+    routines: str
 
     def __getitem__(self, name: str) -> str:
         return self.named[name]
@@ -47,7 +54,8 @@ class Queries:
 def queries(schema: str) -> Queries:
     """The statements for tables in that schema."""
     named = {name: _for(schema, text) for noun in NOUNS for name, text in blocks(noun).items()}
-    return Queries(schema, named, _migrations(schema))
+    routines = "\n".join(text for _, text in _files("routines"))
+    return Queries(schema, named, _migrations(schema), _for(schema, routines))
 
 
 def blocks(noun: str) -> Mapping[str, str]:
@@ -72,12 +80,10 @@ def _for(schema: str, text: str) -> str:
 
 
 def _migrations(schema: str) -> Sequence[Migration]:
-    """Files of one number are one migration, in the order of their names."""
-    found: dict[int, list[str]] = {}
-    for entry in sorted((files(__package__) / "migrations").iterdir(), key=lambda e: e.name):
-        if entry.name.endswith(".sql"):
-            found.setdefault(int(entry.name[:4]), []).append(entry.read_text(encoding="utf-8"))
-    return [
-        Migration(version, _for(schema, "\n".join(texts)))
-        for version, texts in sorted(found.items())
-    ]
+    return [Migration(int(name[:4]), _for(schema, text)) for name, text in _files("migrations")]
+
+
+def _files(folder: str) -> list[tuple[str, str]]:
+    """Name and text of every SQL file, by name."""
+    found = sorted((files(__package__) / folder).iterdir(), key=lambda entry: entry.name)
+    return [(e.name, e.read_text(encoding="utf-8")) for e in found if e.name.endswith(".sql")]

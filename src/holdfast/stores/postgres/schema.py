@@ -1,4 +1,6 @@
-"""Keeps the database's shape: numbered migrations, each applied once, by one process."""
+"""Keeps the database's shape: numbered migrations, each applied once, by one process, and after
+them all routines anew.
+"""
 
 from __future__ import annotations
 
@@ -61,6 +63,7 @@ async def migrate(db: Connection, sql: Queries, where: str) -> Sequence[int]:
             await db.execute(migration.sql, timeout=3600)
             await db.execute(sql["applied"], migration.version)
         if missing:
+            await db.execute(sql.routines)
             await db.execute(sql["add_partitions"])
     return [migration.version for migration in missing]
 
@@ -71,4 +74,5 @@ def script(sql: Queries) -> str:
     for migration in sql.migrations:
         applied = sql["applied"].replace("$1::integer", str(migration.version))
         parts += [migration.sql.strip(), f"{applied};"]
-    return "\n\n".join([*parts, f"{sql['add_partitions']};", "COMMIT;"]) + "\n"
+    parts += [sql.routines.strip(), f"{sql['add_partitions']};", "COMMIT;"]
+    return "\n\n".join(parts) + "\n"

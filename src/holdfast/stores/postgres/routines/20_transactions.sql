@@ -16,7 +16,7 @@
 --     was_completed(task text, attempt integer, worker text) -> boolean
 --         For whoever lost the answer to that COMMIT. Waits until it has happened or cannot happen.
 
-CREATE FUNCTION holdfast.add_within(
+CREATE OR REPLACE FUNCTION holdfast.add_within(
     tasks json, idempotency_window double precision DEFAULT 86400, now bigint DEFAULT NULL
 ) RETURNS TABLE ("position" integer, task_id text, outcome text, state text)
 LANGUAGE plpgsql
@@ -37,7 +37,7 @@ EXCEPTION WHEN SQLSTATE 'HF002' THEN
     RETURN QUERY SELECT 0, first, 'conflict', key;
 END $$;
 
-CREATE FUNCTION holdfast.complete_within(
+CREATE OR REPLACE FUNCTION holdfast.complete_within(
     task text, attempt integer, worker text, charged integer, crash_count integer, result bytea,
     progress text, units double precision, tokens_in bigint, tokens_out bigint, logs text,
     now bigint DEFAULT NULL
@@ -70,7 +70,7 @@ BEGIN
     );
 END $$;
 
-CREATE FUNCTION holdfast.was_completed(task text, attempt integer, worker text) RETURNS boolean
+CREATE OR REPLACE FUNCTION holdfast.was_completed(task text, attempt integer, worker text) RETURNS boolean
 LANGUAGE plpgsql
 AS $$
 #variable_conflict use_variable

@@ -4,7 +4,7 @@
 -- comes second lets it be. If the default partition has rows for such a day already, it stays with
 -- them there: nothing breaks, that day is pruned row by row. If somebody uses the tables for long (a
 -- backup), it is left for another time: who waits for that lock makes all others wait.
-CREATE FUNCTION holdfast.add_partitions(days integer DEFAULT 3) RETURNS integer
+CREATE OR REPLACE FUNCTION holdfast.add_partitions(days integer DEFAULT 3) RETURNS integer
 LANGUAGE plpgsql
 SET lock_timeout = '200ms'
 AS $$
@@ -40,7 +40,7 @@ BEGIN
 END $$;
 
 -- How many days ahead there is no partition for, tomorrow included.
-CREATE FUNCTION holdfast.missing_partitions(days integer DEFAULT 1) RETURNS integer
+CREATE OR REPLACE FUNCTION holdfast.missing_partitions(days integer DEFAULT 1) RETURNS integer
 LANGUAGE sql STABLE
 AS $$
     SELECT count(*)::integer
@@ -56,7 +56,7 @@ $$;
 -- (they run, wait, or are dead letters kept longer) move to the default partition. Nothing is done,
 -- and nobody made to wait for long, if somebody is using the tables just now. A day with few tasks
 -- is left to be pruned row by row, until it is empty.
-CREATE FUNCTION holdfast.drop_partition(
+CREATE OR REPLACE FUNCTION holdfast.drop_partition(
     retention bigint, dead_letter_retention bigint, now bigint DEFAULT NULL
 ) RETURNS bigint
 LANGUAGE plpgsql
@@ -127,9 +127,11 @@ EXCEPTION WHEN lock_not_available THEN
 END $$;
 
 -- Forget what only some tasks have, of all tasks with such ids but these.
-CREATE FUNCTION holdfast.forget_between(first uuid, past uuid, but uuid[]) RETURNS void
+CREATE OR REPLACE FUNCTION holdfast.forget_between(first uuid, past uuid, but uuid[]) RETURNS void
 LANGUAGE sql
 AS $$
+    DELETE FROM holdfast.callback AS x
+    WHERE x.id >= first AND x.id < past AND x.id <> ALL (coalesce(but, '{}'));
     DELETE FROM holdfast.extra AS x
     WHERE x.id >= first AND x.id < past AND x.id <> ALL (coalesce(but, '{}'));
     DELETE FROM holdfast.attempt AS x

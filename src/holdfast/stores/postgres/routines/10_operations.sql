@@ -1,7 +1,7 @@
 -- What operators do to many tasks at once, and what the pruner does.
 
 -- End or ask to stop those of these tasks that show one of these states; answers which.
-CREATE FUNCTION holdfast.cancel(ids text[], states text[], now bigint DEFAULT NULL) RETURNS text[]
+CREATE OR REPLACE FUNCTION holdfast.cancel(ids text[], states text[], now bigint DEFAULT NULL) RETURNS text[]
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
@@ -27,7 +27,7 @@ BEGIN
     RETURN (asked || ended)::text[];
 END $$;
 
-CREATE FUNCTION holdfast.ask_to_stop(ids uuid[], at bigint) RETURNS uuid[]
+CREATE OR REPLACE FUNCTION holdfast.ask_to_stop(ids uuid[], at bigint) RETURNS uuid[]
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
@@ -51,7 +51,7 @@ END $$;
 
 -- Start tasks again; answers which. `number` is how many this call has started before; with `pace`
 -- (microseconds apart) each waits its turn. `head_starts`: microseconds by priority.
-CREATE FUNCTION holdfast.requeue(
+CREATE OR REPLACE FUNCTION holdfast.requeue(
     ids text[], states text[], head_starts json, pace double precision, number integer,
     now bigint DEFAULT NULL
 ) RETURNS text[]
@@ -103,7 +103,7 @@ BEGIN
 END $$;
 
 -- Make a task that waits for another attempt eligible at that instant.
-CREATE FUNCTION holdfast.hurry(
+CREATE OR REPLACE FUNCTION holdfast.hurry(
     wanted uuid, lane integer, rank bigint, lock_key text, due bigint, at bigint
 ) RETURNS boolean
 LANGUAGE plpgsql
@@ -126,7 +126,7 @@ BEGIN
 END $$;
 
 -- Start an ended task from the beginning, unless another has its unique key.
-CREATE FUNCTION holdfast.renew(
+CREATE OR REPLACE FUNCTION holdfast.renew(
     wanted uuid, lane integer, name text, unique_key text, lock_key text, rank bigint, due bigint,
     at bigint, states text[]
 ) RETURNS boolean
@@ -173,18 +173,22 @@ BEGIN
         crash_count = 0, cause = 'operator', started_at = excluded.started_at,
         worker = excluded.worker, fence = excluded.fence, error = NULL, reason = NULL,
         result = NULL, progress = NULL, cancel_requested = false;
+    IF d.flags & 16 <> 0 THEN -- what was not told of the last end will be of the next
+        DELETE FROM holdfast.callback AS c WHERE c.id = wanted;
+    END IF;
     INSERT INTO holdfast.event (id, at, kind) VALUES (wanted, renew.at, 'requeued');
     INSERT INTO holdfast.tally VALUES (d.state::text, d.finished_at / 1000000, -1);
     PERFORM holdfast.put_back(
         wanted, rank, lane, d.attempt,
-        ((lock_key IS NOT NULL)::integer + (unique_key IS NOT NULL)::integer * 2 + 4)::smallint,
+        ((lock_key IS NOT NULL)::integer + (unique_key IS NOT NULL)::integer * 2 + 4
+        + (d.flags & 16))::smallint,
         lock_key, NULL, due, false, at
     );
     RETURN true;
 END $$;
 
 -- Drop ended tasks and all that hangs on them; answers how many. Whoever comes second finds them gone.
-CREATE FUNCTION holdfast.forget(ids uuid[], states text[]) RETURNS bigint
+CREATE OR REPLACE FUNCTION holdfast.forget(ids uuid[], states text[]) RETURNS bigint
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
@@ -210,6 +214,8 @@ BEGIN
     IF gone IS NULL THEN
         RETURN 0;
     END IF;
+    -- First: whoever is done with a callback just now writes an event, which must be there below.
+    DELETE FROM holdfast.callback AS x WHERE x.id = ANY (gone);
     WITH dropped AS (
         DELETE FROM holdfast.task AS t WHERE t.id = ANY (gone) RETURNING t.id, t.idempotency_key
     )
@@ -221,12 +227,12 @@ BEGIN
     RETURN cardinality(gone);
 END $$;
 
-CREATE FUNCTION holdfast.discard(ids text[], states text[]) RETURNS bigint
+CREATE OR REPLACE FUNCTION holdfast.discard(ids text[], states text[]) RETURNS bigint
 LANGUAGE sql
 AS $$ SELECT holdfast.forget(discard.ids::uuid[], discard.states) $$;
 
 -- Forget what ended long ago, row by row, `max` at most; and what has no task any more.
-CREATE FUNCTION holdfast.prune(
+CREATE OR REPLACE FUNCTION holdfast.prune(
     retention bigint, dead_letter_retention bigint, max integer, now bigint DEFAULT NULL
 ) RETURNS bigint
 LANGUAGE plpgsql

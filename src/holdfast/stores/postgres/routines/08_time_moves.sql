@@ -4,7 +4,7 @@
 -- Promote what is due, in every lane; answers in how many microseconds the next task of these lanes
 -- will be (0: at once, because another claim is about to promote some). Runs under the pins of
 -- `claim`.
-CREATE FUNCTION holdfast.promote(eligible integer[], at bigint) RETURNS bigint
+CREATE OR REPLACE FUNCTION holdfast.promote(eligible integer[], at bigint) RETURNS bigint
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -25,7 +25,7 @@ BEGIN
     RETURN CASE WHEN next_due IS NOT NULL THEN greatest(next_due - at, 0) END;
 END $$;
 
-CREATE FUNCTION holdfast.promote_due(at bigint) RETURNS void
+CREATE OR REPLACE FUNCTION holdfast.promote_due(at bigint) RETURNS void
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
@@ -92,7 +92,7 @@ BEGIN
 END $$;
 
 -- End what was not started in time.
-CREATE FUNCTION holdfast.end_expired(at bigint) RETURNS void
+CREATE OR REPLACE FUNCTION holdfast.end_expired(at bigint) RETURNS void
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
@@ -115,7 +115,7 @@ END $$;
 
 -- Take a task out of the place where it waits for its turn; NULL if it does not. The row of its lock,
 -- if it has one, is locked already.
-CREATE FUNCTION holdfast.take_out(
+CREATE OR REPLACE FUNCTION holdfast.take_out(
     wanted uuid, lane integer, rank bigint, lock_key text,
     OUT place text, OUT attempt integer, OUT flags smallint, OUT retrying boolean,
     OUT expires_at bigint
@@ -157,7 +157,7 @@ END $$;
 
 -- Cancel those of these tasks that are not running and show one of these states (NULL: any); answers
 -- which. The event has the reason's name.
-CREATE FUNCTION holdfast.end_idle(
+CREATE OR REPLACE FUNCTION holdfast.end_idle(
     ids uuid[], reason text, at bigint, states text[] DEFAULT NULL
 ) RETURNS uuid[]
 LANGUAGE plpgsql
@@ -203,6 +203,9 @@ BEGIN
         IF t.unique_key IS NOT NULL THEN
             DELETE FROM holdfast.unique_key AS u
             WHERE u.name = t.name AND u.key = t.unique_key AND u.id = t.id;
+        END IF;
+        IF gone.flags & 16 <> 0 THEN
+            PERFORM holdfast.owe_callbacks(ARRAY[t.id], at);
         END IF;
         ended := ended || t.id;
     END LOOP;

@@ -8,7 +8,7 @@
 -- Mostly that is all of them, and three arrays are read much quicker than a thousand rows. The first
 -- row is no group; its one rank says in how many microseconds the next task will be due.
 
-CREATE FUNCTION holdfast.claim(
+CREATE OR REPLACE FUNCTION holdfast.claim_groups(
     worker text, queues text[], capabilities text[], max integer, now bigint DEFAULT NULL
 ) RETURNS TABLE (
     ids text[], ranks bigint[], payloads bytea[], lane integer, attempt integer, name text,
@@ -25,7 +25,7 @@ SET jit = off
 AS $$
 #variable_conflict use_column
 DECLARE
-    at bigint := holdfast.now_us(claim.now);
+    at bigint := holdfast.now_us(claim_groups.now);
     me integer;
     has_expired boolean;
     eligible integer[];
@@ -43,15 +43,15 @@ BEGIN
         w.number, EXISTS (SELECT 1 FROM holdfast.expiring WHERE expires_at <= at),
         ARRAY(
             SELECT lane.id FROM holdfast.lane
-            WHERE (claim.queues IS NULL OR queue = ANY (claim.queues))
-            AND requires <@ claim.capabilities -- not what the worker registered with
+            WHERE (claim_groups.queues IS NULL OR queue = ANY (claim_groups.queues))
+            AND requires <@ claim_groups.capabilities -- not what the worker registered with
             AND NOT EXISTS (SELECT 1 FROM holdfast.paused_queue AS p WHERE p.queue = lane.queue)
         )
     INTO me, has_expired, eligible
     FROM holdfast.worker AS w
-    WHERE w.id = claim.worker AND w.status IN ('active', 'draining') FOR SHARE;
+    WHERE w.id = claim_groups.worker AND w.status IN ('active', 'draining') FOR SHARE;
     IF me IS NULL THEN
-        RAISE EXCEPTION 'worker % is gone', claim.worker USING ERRCODE = 'HF001';
+        RAISE EXCEPTION 'worker % is gone', claim_groups.worker USING ERRCODE = 'HF001';
     END IF;
     IF has_expired THEN
         PERFORM holdfast.end_expired(at);
@@ -73,7 +73,7 @@ BEGIN
         ORDER BY r.rank, r.id LIMIT 1
     ) AS head;
 
-    claim.ranks := ARRAY[next_due]; -- the first row is no task
+    claim_groups.ranks := ARRAY[next_due]; -- the first row is no task
     RETURN NEXT;
     IF lanes IS NULL OR max <= 0 THEN
         RETURN;
@@ -93,9 +93,9 @@ BEGIN
 
     -- Read again: what was let go of since `at` may be among the rows, and must not seem to start
     -- before the task that held its lock, or its own last attempt, has ended.
-    at := holdfast.now_us(claim.now);
+    at := holdfast.now_us(claim_groups.now);
     IF careful THEN
-        RETURN QUERY SELECT * FROM holdfast.start_carefully(rows, me, at);
+        RETURN QUERY SELECT * FROM holdfast.start_groups(rows, me, at);
     ELSIF cardinality(rows) = 1 THEN
         -- What a sleeping worker is woken for. Without the joins below, which look into every
         -- partition of `task`.
@@ -146,7 +146,7 @@ END $$;
 -- The first rows of several streams, merged by (rank, id). A part of each stream is looked at; up to
 -- the smallest end of a part that was cut off, the order is known. Those rows are locked, stream by
 -- stream; if that were too few, the next parts follow, larger.
-CREATE FUNCTION holdfast.take_merged(
+CREATE OR REPLACE FUNCTION holdfast.take_merged(
     lanes integer[], lates boolean[], heads bigint[], max integer, at bigint,
     OUT rows tid[], OUT careful boolean
 )
@@ -217,7 +217,7 @@ BEGIN
 END $$;
 
 -- Start tasks of which some have a lock, an expiry or an earlier attempt.
-CREATE FUNCTION holdfast.start_carefully(rows tid[], me integer, at bigint) RETURNS TABLE (
+CREATE OR REPLACE FUNCTION holdfast.start_groups(rows tid[], me integer, at bigint) RETURNS TABLE (
     ids text[], ranks bigint[], payloads bytea[], lane integer, attempt integer, name text,
     max_retries bigint, timeout double precision, retry text, lock_key text, fence bigint,
     trace text, owner text, charged integer, crash_count integer, cause text
@@ -275,7 +275,7 @@ END $$;
 --    more. What is there is looked at once more: `active` rises to the first of it, or to `pending`.
 --
 -- Rows that a transaction in progress has deleted still count as rows: it may roll back.
-CREATE FUNCTION holdfast.raise_floors(lanes integer[], lates boolean[], heads bigint[]) RETURNS void
+CREATE OR REPLACE FUNCTION holdfast.raise_floors(lanes integer[], lates boolean[], heads bigint[]) RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE

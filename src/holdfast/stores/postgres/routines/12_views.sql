@@ -2,7 +2,7 @@
 
 -- As the store reads it. Every part is looked up by the key it is found under, whatever the planner
 -- thinks of the sizes of tables.
-CREATE VIEW holdfast.picture AS
+CREATE OR REPLACE VIEW holdfast.picture AS
 SELECT
     task.id, task.name, task.lane, task.payload, task.created_at, task.max_retries, task.timeout,
     task.retry, task.unique_key, task.idempotency_key, task.lock_key, task.tags, task.owner,
@@ -44,7 +44,8 @@ SELECT
     coalesce(extra.cost_units, 0) AS cost_units,
     coalesce(extra.tokens_in, 0) AS tokens_in,
     coalesce(extra.tokens_out, 0) AS tokens_out,
-    coalesce(extra.cancel_requested, false) AS cancel_requested
+    coalesce(extra.cancel_requested, false) AS cancel_requested,
+    task.callback
 FROM holdfast.task
 LEFT JOIN LATERAL (SELECT * FROM holdfast.done AS d WHERE d.id = task.id LIMIT 1) AS done ON true
 LEFT JOIN LATERAL (SELECT * FROM holdfast.run AS r WHERE r.id = task.id LIMIT 1) AS run ON true
@@ -62,8 +63,7 @@ LEFT JOIN LATERAL (
     WHERE r.lane = task.lane AND r.late IN (false, true)
     AND r.rank = coalesce(extra.rank, task.rank) AND r.id = task.id LIMIT 1
 ) AS ready ON true;
-
-CREATE FUNCTION holdfast.pictures(ids text[]) RETURNS SETOF holdfast.picture
+CREATE OR REPLACE FUNCTION holdfast.pictures(ids text[]) RETURNS SETOF holdfast.picture
 LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
@@ -80,7 +80,7 @@ END $$;
 --
 -- One part for each place, so that a query that asks for states looks only where such tasks are, and
 -- one that asks for an id finds it by its key. `t` is the task, `e` what only some tasks have.
-CREATE VIEW holdfast.tasks AS
+CREATE OR REPLACE VIEW holdfast.tasks AS
 SELECT
     p.id, (p.t).name, lane.queue, lane.priority, p.state, p.attempt,
     coalesce((p.e).charged, 0) AS charged, (p.t).max_retries,
@@ -100,7 +100,7 @@ SELECT
     (p.t).unique_key, (p.t).idempotency_key, (p.t).lock_key AS lock,
     coalesce(p.fence, (p.e).fence) AS fence, lane.requires, (p.t).tags, (p.t).owner, (p.t).trace,
     (p.t).parent_id, coalesce((p.e).cancel_requested, false) AS cancel_requested,
-    coalesce((p.e).rank, (p.t).rank) AS rank
+    coalesce((p.e).rank, (p.t).rank) AS rank, (p.t).callback
 FROM (
     SELECT
         t.id, t, e, d.state, d.attempt, d.started_at, d.finished_at, d.worker, d.fence, d.result,

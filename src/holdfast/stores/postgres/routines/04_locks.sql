@@ -8,7 +8,7 @@
 -- No deadlocks, because everybody locks rows in this order: run, idempotency, unique_key, lock,
 -- then ready, waiting and blocked. Claims lock rows of `ready` too, but wait for nobody.
 
-CREATE FUNCTION holdfast.hold_locks(keys text[]) RETURNS void
+CREATE OR REPLACE FUNCTION holdfast.hold_locks(keys text[]) RETURNS void
 LANGUAGE plpgsql
 AS $$
 BEGIN
@@ -19,7 +19,7 @@ BEGIN
 END $$;
 
 -- Put a task in line. Rows are `late` if they come in below the floor of their lane.
-CREATE FUNCTION holdfast.line_up(
+CREATE OR REPLACE FUNCTION holdfast.line_up(
     wanted uuid, rank bigint, lane integer, attempt integer, flags smallint, expires_at bigint
 ) RETURNS void
 LANGUAGE plpgsql
@@ -39,7 +39,7 @@ END $$;
 -- Give each of these keys to whom it belongs: if nobody holds it, or the holder has not started and
 -- stands behind the first that is blocked, then to that one. The first case is the usual one, when
 -- tasks come and when they end, and is done for all keys at once.
-CREATE FUNCTION holdfast.settle_locks(keys text[]) RETURNS void
+CREATE OR REPLACE FUNCTION holdfast.settle_locks(keys text[]) RETURNS void
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
@@ -97,7 +97,7 @@ END $$;
 
 -- Let the first that is blocked have the key of a holder that stands behind it, unless that has
 -- started.
-CREATE FUNCTION holdfast.change_places(held holdfast.lock) RETURNS void
+CREATE OR REPLACE FUNCTION holdfast.change_places(held holdfast.lock) RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -128,7 +128,7 @@ BEGIN
 END $$;
 
 -- How a task shows: by the place it is in.
-CREATE FUNCTION holdfast.state_of(id uuid) RETURNS text
+CREATE OR REPLACE FUNCTION holdfast.state_of(id uuid) RETURNS text
 LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off

@@ -26,13 +26,13 @@
 -- with locks wait, though they are due, and stand in line for their lock at the next claim. For
 -- transactions of others, which may take long: the row of a lock must not be locked meanwhile.
 -- `calls`: queues whose sleepers are to be woken by the commit.
-CREATE FUNCTION holdfast.add_rows(
+CREATE OR REPLACE FUNCTION holdfast.add_rows(
     ids text[], names text[], payloads bytea[], lanes integer[], head_starts bigint[],
     max_retries bigint[], timeouts double precision[], delays bigint[], run_ats bigint[],
     expires_in bigint[], expires_at bigint[], retries text[], unique_keys text[],
     idempotency_keys text[], fingerprints text[], locks text[], owners text[], traces text[],
     parents text[], tags text[], idempotency_window bigint, now bigint DEFAULT NULL,
-    locks_later boolean DEFAULT false, calls text[] DEFAULT NULL
+    locks_later boolean DEFAULT false, calls text[] DEFAULT NULL, callbacks text[] DEFAULT NULL
 ) RETURNS TABLE (n integer, task_id text, outcome text, state text)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
@@ -67,28 +67,31 @@ BEGIN
         FROM unnest(
             ids::uuid[], names, payloads, lanes, head_starts, add_rows.max_retries, timeouts,
             delays, run_ats, add_rows.expires_in, add_rows.expires_at, retries, unique_keys,
-            idempotency_keys, locks, owners, traces, parents, add_rows.tags
+            idempotency_keys, locks, owners, traces, parents, add_rows.tags, callbacks
         ) WITH ORDINALITY AS g (
             id, name, payload, lane, head_start, max_retries, timeout, delay, run_at, expires_in,
             expires_at, retry, unique_key, idempotency_key, lock_key, owner, trace, parent_id, tags,
-            n
+            callback, n
         )
         WHERE g.n <> ALL (repeats)
     ), added AS (
         INSERT INTO holdfast.task (
             id, rank, created_at, run_at, lane, max_retries, timeout, expires_at, parent_id, name,
-            payload, retry, unique_key, idempotency_key, lock_key, owner, trace, tags
+            payload, retry, unique_key, idempotency_key, lock_key, owner, trace, tags,
+            callback
         )
         SELECT
             id, due_at - head_start, at, due_at, lane, max_retries, timeout, expiry, parent_id,
             name, payload, retry, unique_key, idempotency_key, lock_key, owner, trace,
-            CASE WHEN tags IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(tags::json)) END
+            CASE WHEN tags IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(tags::json)) END,
+            callback
         FROM given
         ON CONFLICT (id) DO NOTHING
         RETURNING
             id, rank, lane, run_at, lock_key, expires_at,
             ((lock_key IS NOT NULL)::integer + (unique_key IS NOT NULL)::integer * 2
-            + (expires_at IS NOT NULL)::integer * 8)::smallint AS flags
+            + (expires_at IS NOT NULL)::integer * 8
+            + (callback IS NOT NULL)::integer * 16)::smallint AS flags
     ), lined_up AS (
         INSERT INTO holdfast.ready (id, rank, lane, attempt, flags, late, expires_at)
         SELECT
@@ -134,7 +137,7 @@ END $$;
 
 -- The usual case, at a third of the cost: tasks that are ready at once, have no keys and differ in
 -- nothing but id and payload. A known id fails (unique_violation); then `add_rows` has the answer.
-CREATE FUNCTION holdfast.add_alike(
+CREATE OR REPLACE FUNCTION holdfast.add_alike(
     ids uuid[], payloads bytea[], name text, lane integer, head_start bigint, max_retries bigint,
     timeout double precision, retry text, owner text, trace text, parent text,
     calls text[] DEFAULT NULL, now bigint DEFAULT NULL
@@ -181,7 +184,7 @@ BEGIN
 END $$;
 
 -- The answers that are not simply "created, queued". `some_known`: some ids were there before.
-CREATE FUNCTION holdfast.answers(
+CREATE OR REPLACE FUNCTION holdfast.answers(
     ids uuid[], locks text[], repeats integer[], firsts uuid[], outcomes text[], some_known boolean
 ) RETURNS TABLE (n integer, task_id text, outcome text, state text)
 LANGUAGE plpgsql
@@ -215,7 +218,7 @@ BEGIN
     WHERE answer.outcome <> 'created' OR answer.state <> 'queued';
 END $$;
 
-CREATE FUNCTION holdfast.add(
+CREATE OR REPLACE FUNCTION holdfast.add(
     tasks json, idempotency_window double precision DEFAULT 86400, now bigint DEFAULT NULL
 ) RETURNS TABLE ("position" integer, task_id text, outcome text, state text)
 LANGUAGE sql
@@ -227,7 +230,7 @@ AS $$
             delay double precision, run_at bigint, expires_in double precision, expires_at bigint,
             max_retries bigint, timeout double precision, retry text, unique_key text,
             idempotency_key text, fingerprint text, lock text, requires text[], tags json,
-            owner text, trace text, parent_id text
+            owner text, trace text, parent_id text, callback text
         )
     ), columns AS (
         SELECT
@@ -255,6 +258,7 @@ AS $$
             array_agg(owner ORDER BY n) AS owners,
             array_agg(trace ORDER BY n) AS traces,
             array_agg(parent_id ORDER BY n) AS parents,
+            array_agg(callback ORDER BY n) AS callbacks,
             array_agg(CASE WHEN json_array_length(tags) > 0 THEN tags::text END ORDER BY n) AS tags
         FROM given
     )
@@ -270,14 +274,14 @@ AS $$
             c.run_ats, c.expires_in, c.expires_at, c.retries,
             holdfast.or_null(c.unique_keys), holdfast.or_null(c.idempotency_keys), c.fingerprints,
             holdfast.or_null(c.locks), c.owners, c.traces, c.parents, c.tags,
-            holdfast.as_us(add.idempotency_window), add.now, true
+            holdfast.as_us(add.idempotency_window), add.now, true, NULL, c.callbacks
         ) AS answer
         WHERE c.ids IS NOT NULL
     ) AS answer ON answer.n = given.n
     ORDER BY given.n
 $$;
 
-CREATE FUNCTION holdfast.submit(
+CREATE OR REPLACE FUNCTION holdfast.submit(
     name text, payload jsonb DEFAULT '{}', queue text DEFAULT 'default',
     priority text DEFAULT 'normal', run_at timestamptz DEFAULT NULL, delay interval DEFAULT NULL,
     expires_at timestamptz DEFAULT NULL, max_retries integer DEFAULT NULL,

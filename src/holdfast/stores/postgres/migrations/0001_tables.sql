@@ -50,8 +50,7 @@ CREATE TABLE holdfast.task (
 CREATE TABLE holdfast.task_other PARTITION OF holdfast.task DEFAULT;
 
 -- The tables that tasks pass through fill up and empty all the time, so they are not made smaller by
--- vacuum (`vacuum_truncate`): that locks everybody out while it looks for the last row. Workers sweep
--- `ready` and `run` themselves, much sooner than autovacuum would; it is there if they do not.
+-- vacuum (`vacuum_truncate`): that locks everybody out while it looks for the last row.
 
 -- May start now. `late` rows came in below the floor of their lane: see `floor`.
 CREATE TABLE holdfast.ready (
@@ -64,7 +63,7 @@ CREATE TABLE holdfast.ready (
     expires_at bigint,
     PRIMARY KEY (lane, late, rank, id)
 ) WITH (
-    vacuum_truncate = off, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500000,
+    vacuum_truncate = off, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
     autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0,
     autovacuum_analyze_threshold = 200000
 );
@@ -92,7 +91,7 @@ CREATE TABLE holdfast.run (
     flags smallint NOT NULL,
     fence bigint
 ) WITH (
-    vacuum_truncate = off, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 500000,
+    vacuum_truncate = off, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000,
     autovacuum_vacuum_cost_delay = 0, autovacuum_analyze_scale_factor = 0,
     autovacuum_analyze_threshold = 200000
 );

@@ -1,24 +1,25 @@
 -- Workers and queues.
 
-CREATE FUNCTION holdfast.register(
+CREATE OR REPLACE FUNCTION holdfast.register(
     worker text, host text, pid integer, version text, queues text[], capabilities text[],
-    capacity integer, load integer, status text, beats bigint, now bigint DEFAULT NULL
+    capacity integer, load integer, status text, beats bigint, now bigint DEFAULT NULL,
+    kind text DEFAULT 'python'
 ) RETURNS void
 LANGUAGE sql
 AS $$
     INSERT INTO holdfast.worker (
         id, host, pid, version, queues, capabilities, capacity, load, status, beats, started_at,
-        beat_at
+        beat_at, kind
     )
     SELECT
         register.worker, register.host, register.pid, register.version, register.queues,
         register.capabilities, register.capacity, register.load, register.status, register.beats,
-        at, at
+        at, at, register.kind
     FROM holdfast.now_us(register.now) AS at
     ON CONFLICT (id) DO NOTHING
 $$;
 
-CREATE FUNCTION holdfast.beat(worker text, load integer, status text, now bigint DEFAULT NULL)
+CREATE OR REPLACE FUNCTION holdfast.beat(worker text, load integer, status text, now bigint DEFAULT NULL)
 RETURNS boolean
 LANGUAGE plpgsql
 AS $$
@@ -30,7 +31,7 @@ BEGIN
     RETURN FOUND;
 END $$;
 
-CREATE FUNCTION holdfast.bury(worker text, beats bigint) RETURNS boolean
+CREATE OR REPLACE FUNCTION holdfast.bury(worker text, beats bigint) RETURNS boolean
 LANGUAGE plpgsql
 AS $$
 BEGIN
@@ -40,7 +41,7 @@ BEGIN
     RETURN FOUND;
 END $$;
 
-CREATE FUNCTION holdfast.retire(worker text) RETURNS void
+CREATE OR REPLACE FUNCTION holdfast.retire(worker text) RETURNS void
 LANGUAGE sql
 AS $$
     UPDATE holdfast.worker AS w SET status = 'stopped'
@@ -50,7 +51,7 @@ $$;
 -- The running tasks of workers that are gone. Usually there is no such worker that might have any,
 -- and nothing is looked at. A worker is done with once nothing of it is found: a claim locks the row
 -- of its worker, so whoever made it `dead` or `stopped` has waited for the last one.
-CREATE FUNCTION holdfast.orphans(max integer) RETURNS text[]
+CREATE OR REPLACE FUNCTION holdfast.orphans(max integer) RETURNS text[]
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -75,7 +76,7 @@ BEGIN
     RETURN found;
 END $$;
 
-CREATE FUNCTION holdfast.pause(queue text) RETURNS boolean
+CREATE OR REPLACE FUNCTION holdfast.pause(queue text) RETURNS boolean
 LANGUAGE plpgsql
 AS $$
 BEGIN
@@ -83,10 +84,19 @@ BEGIN
     RETURN FOUND;
 END $$;
 
-CREATE FUNCTION holdfast.resume(queue text) RETURNS boolean
+CREATE OR REPLACE FUNCTION holdfast.resume(queue text) RETURNS boolean
 LANGUAGE plpgsql
 AS $$
 BEGIN
     DELETE FROM holdfast.paused_queue AS p WHERE p.queue = resume.queue;
+    RETURN FOUND;
+END $$;
+
+CREATE OR REPLACE FUNCTION holdfast.ask_to_drain(worker text) RETURNS boolean
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    UPDATE holdfast.worker AS w SET drain_requested = true
+    WHERE w.id = ask_to_drain.worker AND w.status IN ('active', 'draining');
     RETURN FOUND;
 END $$;

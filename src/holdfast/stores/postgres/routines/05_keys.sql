@@ -4,7 +4,7 @@
 -- and by which key. First the keys' rows are made, in order, or found (`held_by`). If all are new, and
 -- no key and no id comes twice, that is it. Otherwise the batch is walked in its own order, and what
 -- turns out not to be needed is removed.
-CREATE FUNCTION holdfast.take_keys(
+CREATE OR REPLACE FUNCTION holdfast.take_keys(
     ids uuid[], names text[], unique_keys text[], idempotency_keys text[], fingerprints text[],
     until bigint, at bigint,
     OUT repeats integer[], OUT firsts uuid[], OUT outcomes text[]
@@ -54,7 +54,7 @@ END $$;
 -- Make the rows of unique keys that nobody has; answers for each (a JSON array of name and key, as
 -- text) who has it, null if it is new. Rows that are there are looked at and not locked: this may be
 -- in somebody's long transaction, and the task that has the key must be able to end meanwhile.
-CREATE FUNCTION holdfast.hold_new_unique_keys(names text[], unique_keys text[]) RETURNS jsonb
+CREATE OR REPLACE FUNCTION holdfast.hold_new_unique_keys(names text[], unique_keys text[]) RETURNS jsonb
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -91,7 +91,7 @@ BEGIN
     RETURN held_by;
 END $$;
 
-CREATE FUNCTION holdfast.take_keys_one_by_one(
+CREATE OR REPLACE FUNCTION holdfast.take_keys_one_by_one(
     ids uuid[], names text[], unique_keys text[], idempotency_keys text[], fingerprints text[],
     held_by jsonb, until bigint, at bigint,
     OUT repeats integer[], OUT firsts uuid[], OUT outcomes text[]
@@ -154,7 +154,7 @@ BEGIN
 END $$;
 
 -- Lock the rows of the unique keys that these tasks have, in order.
-CREATE FUNCTION holdfast.hold_unique_keys(ids uuid[]) RETURNS void
+CREATE OR REPLACE FUNCTION holdfast.hold_unique_keys(ids uuid[]) RETURNS void
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off

@@ -1,5 +1,5 @@
 -- The store in numbers, at one instant, without counting a backlog.
-CREATE FUNCTION holdfast.numbers(now bigint DEFAULT NULL) RETURNS json
+CREATE OR REPLACE FUNCTION holdfast.numbers(now bigint DEFAULT NULL) RETURNS json
 LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
@@ -50,7 +50,7 @@ BEGIN
 END $$;
 
 -- How many ready tasks of its queue stand before a ready task, counting up to `cap`.
-CREATE FUNCTION holdfast.ahead(queue text, rank bigint, id uuid, cap integer) RETURNS bigint
+CREATE OR REPLACE FUNCTION holdfast.ahead(queue text, rank bigint, id uuid, cap integer) RETURNS bigint
 LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off

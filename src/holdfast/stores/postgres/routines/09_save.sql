@@ -3,7 +3,7 @@
 -- Successes of first attempts: one guarded statement for all of them, and the keys of those that have
 -- some. What has a row in `extra`, came too late or is not there is left to `settle`, which takes what
 -- was written here for a repeat and lets it pass. `attempts` NULL: all are the first.
-CREATE FUNCTION holdfast.complete(
+CREATE OR REPLACE FUNCTION holdfast.complete(
     worker text, ids uuid[], attempts integer[], results bytea[], now bigint DEFAULT NULL
 ) RETURNS bigint
 LANGUAGE plpgsql
@@ -47,24 +47,25 @@ BEGIN
         FROM ended AS e
     ), by_lane AS (
         SELECT
-            e.lane, count(*) AS n, array_agg(e.id) FILTER (WHERE e.flags & 3 <> 0) AS keyed
+            e.lane, count(*) AS n, array_agg(e.id) FILTER (WHERE e.flags & 19 <> 0) AS keyed
         FROM ended AS e GROUP BY e.lane
     ), counted AS (
-        INSERT INTO holdfast.tally (kind, key, n)
-        SELECT 'running', by_lane.lane, -by_lane.n FROM by_lane
-        UNION ALL SELECT 'completed', at / 1000000, sum(by_lane.n) FROM by_lane HAVING count(*) > 0
+        INSERT INTO holdfast.tally (kind, key, n, lane)
+        SELECT 'running', by_lane.lane, -by_lane.n, NULL FROM by_lane
+        UNION ALL SELECT 'completed', at / 1000000, by_lane.n, by_lane.lane FROM by_lane
     )
     SELECT
         coalesce(sum(b.n), 0), ARRAY(SELECT unnest(k.keyed) FROM by_lane AS k)
     INTO written, keyed FROM by_lane AS b;
     IF keyed <> '{}' THEN
         PERFORM holdfast.release_keys(keyed);
+        PERFORM holdfast.owe_callbacks(keyed, at);
     END IF;
     RETURN written;
 END $$;
 
 -- Let go of the unique keys and locks of tasks that have just ended.
-CREATE FUNCTION holdfast.release_keys(ids uuid[]) RETURNS void
+CREATE OR REPLACE FUNCTION holdfast.release_keys(ids uuid[]) RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -88,7 +89,7 @@ END $$;
 
 -- Any settlements, one by one in their order. Answers those that came too late: their position, and
 -- who has the task now.
-CREATE FUNCTION holdfast.settle(
+CREATE OR REPLACE FUNCTION holdfast.settle(
     ids text[], attempts integer[], workers text[], states text[], ends text[], charges integer[],
     crash_counts integer[], results bytea[], errors text[], delays bigint[], causes text[],
     reasons text[], at bigint
@@ -165,7 +166,7 @@ BEGIN
 END $$;
 
 -- Who runs a task.
-CREATE FUNCTION holdfast.holder_of(wanted uuid) RETURNS text
+CREATE OR REPLACE FUNCTION holdfast.holder_of(wanted uuid) RETURNS text
 LANGUAGE sql STABLE
 AS $$
     SELECT w.id FROM holdfast.run AS r JOIN holdfast.worker AS w ON w.number = r.worker
@@ -173,7 +174,7 @@ AS $$
 $$;
 
 -- Whether this very end of an attempt is in the history.
-CREATE FUNCTION holdfast.was_saved(wanted uuid, attempt integer, worker text, ended text)
+CREATE OR REPLACE FUNCTION holdfast.was_saved(wanted uuid, attempt integer, worker text, ended text)
 RETURNS boolean
 LANGUAGE sql STABLE
 AS $$
@@ -190,7 +191,7 @@ $$;
 
 -- One settlement; false if the lease does not hold. Its run, unique and lock rows are locked, and the
 -- plans pinned by the caller, which is cheaper than for each.
-CREATE FUNCTION holdfast.settle_one(
+CREATE OR REPLACE FUNCTION holdfast.settle_one(
     wanted uuid, attempt integer, worker text, state text, ended text, charged integer,
     crash_count integer, result bytea, error text, delay bigint, cause text, reason text, at bigint
 ) RETURNS boolean
@@ -260,7 +261,12 @@ BEGIN
             DELETE FROM holdfast.unique_key AS u
             WHERE u.name = t.name AND u.key = t.unique_key AND u.id = wanted;
         END IF;
-        INSERT INTO holdfast.tally VALUES (state, at / 1000000, 1);
+        INSERT INTO holdfast.tally VALUES (
+            state, at / 1000000, 1, CASE WHEN state <> 'cancelled' THEN r.lane END
+        );
+        IF r.flags & 16 <> 0 THEN
+            PERFORM holdfast.owe_callbacks(ARRAY[wanted], at);
+        END IF;
         RETURN true;
     END IF;
     INSERT INTO holdfast.attempt (
@@ -283,7 +289,7 @@ END $$;
 
 -- Where a task goes that will be started again: it waits, or stands in line for its lock or for a
 -- worker.
-CREATE FUNCTION holdfast.put_back(
+CREATE OR REPLACE FUNCTION holdfast.put_back(
     wanted uuid, rank bigint, lane integer, attempt integer, flags smallint, lock_key text,
     expires_at bigint, due bigint, is_retrying boolean, at bigint
 ) RETURNS void
@@ -311,7 +317,7 @@ END $$;
 
 -- What the store calls. Plain successes of one worker (`ids`, `attempts`, `results`) and the rest, in
 -- arrays of their own; refusals are numbered through, the plain ones first.
-CREATE FUNCTION holdfast.save(
+CREATE OR REPLACE FUNCTION holdfast.save(
     worker text, ids uuid[], attempts integer[], results bytea[],
     rest_ids text[], rest_attempts integer[], rest_workers text[], states text[], ends text[],
     charges integer[], crash_counts integer[], rest_results bytea[], errors text[],
@@ -346,7 +352,7 @@ BEGIN
 END $$;
 
 -- What running attempts want stored before they end. Answers the stale ones, as `save` does.
-CREATE FUNCTION holdfast.report(
+CREATE OR REPLACE FUNCTION holdfast.report(
     ids text[], attempts integer[], workers text[], progress text[], units double precision[],
     tokens_in bigint[], tokens_out bigint[], logs text[], now bigint DEFAULT NULL
 ) RETURNS TABLE (n integer, holder text)

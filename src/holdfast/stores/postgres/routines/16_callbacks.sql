@@ -1,7 +1,7 @@
 -- Notices of ended tasks, owed to the URL that their submitter gave.
 
 -- These tasks have just ended.
-CREATE FUNCTION holdfast.owe_callbacks(ids uuid[], at bigint) RETURNS void
+CREATE OR REPLACE FUNCTION holdfast.owe_callbacks(ids uuid[], at bigint) RETURNS void
 LANGUAGE sql
 AS $$
     INSERT INTO holdfast.callback (id, ended_at, due_at)
@@ -11,7 +11,7 @@ AS $$
 $$;
 
 -- Take notices that are due, for so many microseconds.
-CREATE FUNCTION holdfast.due_callbacks(max integer, lease bigint, now bigint DEFAULT NULL)
+CREATE OR REPLACE FUNCTION holdfast.due_callbacks(max integer, lease bigint, now bigint DEFAULT NULL)
 RETURNS TABLE (id text, url text, tries integer, ended_at bigint)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
@@ -39,7 +39,7 @@ BEGIN
 END $$;
 
 -- How a delivery went; false if the notice is no longer the caller's.
-CREATE FUNCTION holdfast.callback_done(
+CREATE OR REPLACE FUNCTION holdfast.callback_done(
     task text, tries integer, ended_at bigint, retry_in bigint, error text, now bigint DEFAULT NULL
 ) RETURNS boolean
 LANGUAGE plpgsql

@@ -11,7 +11,7 @@
 --
 -- The channel has the name of the schema.
 
-CREATE FUNCTION holdfast.sleep(process text, queues text[], seconds double precision) RETURNS void
+CREATE OR REPLACE FUNCTION holdfast.sleep(process text, queues text[], seconds double precision) RETURNS void
 LANGUAGE plpgsql
 AS $$
 #variable_conflict use_column
@@ -26,12 +26,12 @@ BEGIN
     ON CONFLICT (queue, process) DO UPDATE SET awake_at = excluded.awake_at;
 END $$;
 
-CREATE FUNCTION holdfast.awake(process text) RETURNS void
+CREATE OR REPLACE FUNCTION holdfast.awake(process text) RETURNS void
 LANGUAGE sql
 AS $$ DELETE FROM holdfast.sleeper WHERE sleeper.process = awake.process $$;
 
 -- In plpgsql, which keeps its plans: this runs inside of submits.
-CREATE FUNCTION holdfast.wake(queues text[]) RETURNS integer
+CREATE OR REPLACE FUNCTION holdfast.wake(queues text[]) RETURNS integer
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 AS $$

@@ -1,23 +1,23 @@
 -- Time, numbers and small things that the functions after these share.
 
 -- Now in microseconds. Tests bring their own; nobody else does.
-CREATE FUNCTION holdfast.now_us(given bigint DEFAULT NULL) RETURNS bigint
+CREATE OR REPLACE FUNCTION holdfast.now_us(given bigint DEFAULT NULL) RETURNS bigint
 LANGUAGE sql VOLATILE
 AS $$ SELECT coalesce(given, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) $$;
 
-CREATE FUNCTION holdfast.as_time(us bigint) RETURNS timestamptz
+CREATE OR REPLACE FUNCTION holdfast.as_time(us bigint) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE STRICT
 AS $$ SELECT timestamptz 'epoch' + us * interval '1 microsecond' $$;
 
 -- The smallest UUIDv7 of an instant.
-CREATE FUNCTION holdfast.first_id(at timestamptz) RETURNS uuid
+CREATE OR REPLACE FUNCTION holdfast.first_id(at timestamptz) RETURNS uuid
 LANGUAGE sql IMMUTABLE STRICT
 AS $$
     SELECT (lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
 $$;
 
 -- A fresh UUIDv7, for tasks that are submitted in SQL.
-CREATE FUNCTION holdfast.new_id() RETURNS uuid
+CREATE OR REPLACE FUNCTION holdfast.new_id() RETURNS uuid
 LANGUAGE sql VOLATILE
 AS $$
     SELECT (
@@ -28,7 +28,7 @@ AS $$
 $$;
 
 -- The lane of that kind, made if there is none.
-CREATE FUNCTION holdfast.lane_of(queue text, requires text[], priority text) RETURNS integer
+CREATE OR REPLACE FUNCTION holdfast.lane_of(queue text, requires text[], priority text) RETURNS integer
 LANGUAGE plpgsql
 AS $$
 #variable_conflict use_column
@@ -48,7 +48,7 @@ BEGIN
 END $$;
 
 -- Sum up what was counted, so that there are few rows to read. Whoever comes second lets it be.
-CREATE FUNCTION holdfast.fold_tally(now bigint DEFAULT NULL) RETURNS void
+CREATE OR REPLACE FUNCTION holdfast.fold_tally(now bigint DEFAULT NULL) RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE
@@ -58,32 +58,30 @@ BEGIN
         RETURN;
     END IF;
     WITH counted AS (
-        DELETE FROM holdfast.tally RETURNING kind, key, n
+        DELETE FROM holdfast.tally RETURNING kind, key, n, lane,
+            kind IN ('completed', 'failed', 'cancelled', 'dead_letter') AND key < long_ago AS is_old
     ), settled AS (
         SELECT
-            kind, n,
-            CASE
-                WHEN kind IN ('completed', 'failed', 'cancelled', 'dead_letter') AND key < long_ago
-                THEN 0 ELSE key
-            END AS key
+            kind, n, CASE WHEN is_old THEN 0 ELSE key END AS key,
+            CASE WHEN NOT is_old THEN lane END AS lane
         FROM counted
     )
-    INSERT INTO holdfast.tally (kind, key, n)
-    SELECT kind, key, sum(n) FROM settled GROUP BY kind, key HAVING sum(n) <> 0;
+    INSERT INTO holdfast.tally (kind, key, n, lane)
+    SELECT kind, key, sum(n), lane FROM settled GROUP BY kind, key, lane HAVING sum(n) <> 0;
 END $$;
 
 -- Seconds as microseconds, rounded to the nearest; more than all of time is cut.
-CREATE FUNCTION holdfast.as_us(seconds double precision) RETURNS bigint
+CREATE OR REPLACE FUNCTION holdfast.as_us(seconds double precision) RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT
 AS $$ SELECT round(greatest(-6e16, least(seconds * 1000000, 2.5e17)))::bigint $$;
 
 -- An array, or NULL if there is nothing in it but NULLs.
-CREATE FUNCTION holdfast.or_null(words text[]) RETURNS text[]
+CREATE OR REPLACE FUNCTION holdfast.or_null(words text[]) RETURNS text[]
 LANGUAGE sql IMMUTABLE
 AS $$ SELECT CASE WHEN array_remove(words, NULL) <> '{}' THEN words END $$;
 
 -- What a priority is worth in line with the default aging (`core.priority`).
-CREATE FUNCTION holdfast.head_start(priority text) RETURNS bigint
+CREATE OR REPLACE FUNCTION holdfast.head_start(priority text) RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT
 AS $$
     SELECT CASE priority
@@ -93,7 +91,7 @@ AS $$
 $$;
 
 -- Bytes for people: as text if they are any.
-CREATE FUNCTION holdfast.as_text(bytes bytea) RETURNS text
+CREATE OR REPLACE FUNCTION holdfast.as_text(bytes bytea) RETURNS text
 LANGUAGE plpgsql IMMUTABLE STRICT
 AS $$
 BEGIN
