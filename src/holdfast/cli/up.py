@@ -19,6 +19,7 @@ from holdfast.cli.filters import read_duration
 from holdfast.cli.places import sqlite_url
 from holdfast.cli.screen import Screen, print_json
 from holdfast.cli.server import Host, OpenQueues, Port, naming_the_extra
+from holdfast.cli.worker import Capabilities, Concurrency, Drain, Processes, Queues
 
 DEMO_APP = "holdfast.cli.demo_tasks:app"
 DEMO_QUEUE = "http"
@@ -35,25 +36,11 @@ def up(
     host: Host = "127.0.0.1",
     port: Port = 8420,
     open_queues: OpenQueues = None,
-    queues: Annotated[
-        list[str] | None,
-        typer.Option("--queue", "-q", metavar="QUEUE", help="Serve it; repeat, or '*' for all."),
-    ] = None,
-    concurrency: Annotated[
-        int | None,
-        typer.Option("--concurrency", "-c", min=1, metavar="N", help="Tasks at a time."),
-    ] = None,
-    processes: Annotated[
-        int | None, typer.Option("--processes", min=1, metavar="N", help="Worker processes.")
-    ] = None,
-    capabilities: Annotated[
-        list[str] | None,
-        typer.Option("--capability", metavar="NAME", help="What workers can do; repeat."),
-    ] = None,
-    drain: Annotated[
-        str | None,
-        typer.Option("--drain", metavar="DURATION", help="Time for running tasks to end."),
-    ] = None,
+    queues: Queues = None,
+    concurrency: Concurrency = None,
+    processes: Processes = None,
+    capabilities: Capabilities = None,
+    drain: Drain = None,
     demo: Annotated[
         bool, typer.Option("--demo", help="A store for now with demo tasks flowing, no APP.")
     ] = False,

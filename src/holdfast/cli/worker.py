@@ -14,34 +14,38 @@ from holdfast.cli.command import Session, with_app
 from holdfast.cli.filters import read_duration
 from holdfast.cli.submit import AppSpec
 
+Queues = Annotated[
+    list[str] | None,
+    typer.Option("--queue", "-q", metavar="QUEUE", help="Serve it; repeat, or '*' for all."),
+]
+Concurrency = Annotated[
+    int | None, typer.Option("--concurrency", "-c", min=1, metavar="N", help="Tasks at a time.")
+]
+Processes = Annotated[
+    int | None, typer.Option("--processes", min=1, metavar="N", help="Worker processes.")
+]
+Capabilities = Annotated[
+    list[str] | None,
+    typer.Option("--capability", metavar="NAME", help="What workers can do; repeat for several."),
+]
+Drain = Annotated[
+    str | None, typer.Option("--drain", metavar="DURATION", help="Time for running tasks to end.")
+]
+
 
 @with_app
 def worker(
     session: Session,
     app: AppSpec,
-    queues: Annotated[
-        list[str] | None,
-        typer.Option("--queue", "-q", metavar="QUEUE", help="Serve it; repeat, or '*' for all."),
-    ] = None,
-    concurrency: Annotated[
-        int | None,
-        typer.Option("--concurrency", "-c", min=1, metavar="N", help="Tasks at a time."),
-    ] = None,
-    processes: Annotated[
-        int | None, typer.Option("--processes", min=1, metavar="N", help="Worker processes.")
-    ] = None,
-    capabilities: Annotated[
-        list[str] | None,
-        typer.Option("--capability", metavar="NAME", help="What it can do; repeat for several."),
-    ] = None,
+    queues: Queues = None,
+    concurrency: Concurrency = None,
+    processes: Processes = None,
+    capabilities: Capabilities = None,
     lease: Annotated[
         str | None,
         typer.Option("--lease", metavar="DURATION", help="Lost after so long a silence."),
     ] = None,
-    drain: Annotated[
-        str | None,
-        typer.Option("--drain", metavar="DURATION", help="Time for running tasks to end."),
-    ] = None,
+    drain: Drain = None,
     burst: Annotated[bool, typer.Option("--burst", help="Leave when nothing is ready.")] = False,
     reload: Annotated[bool, typer.Option("--reload", help="Start anew when code changes.")] = False,
 ) -> None:

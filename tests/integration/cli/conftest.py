@@ -89,7 +89,7 @@ class Shell:
         return kept | {"HOLDFAST_URL": self.url, "PYTHONPATH": str(HERE), "COLUMNS": "200"} | more
 
     def command(self, *arguments: str) -> list[str]:
-        return [sys.executable, "-m", "holdfast.cli.main", *arguments]
+        return [sys.executable, "-m", "holdfast", *arguments]
 
     def run(self, *arguments: str, stdin: str | None = None, **environment: str) -> Ran:
         """Run a command in a process of its own."""

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 import ssl
-import subprocess
 import threading
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 from tests.integration.server.shop import make_app
 
 from holdfast import Holdfast
@@ -193,28 +191,16 @@ async def test_the_address_that_was_looked_up_is_the_one_that_is_called(
     assert receiver.got[0][1]["Host"] == f"nowhere.example:{receiver.server_port}"
 
 
-@pytest.fixture
-def certificate(tmp_path: Path) -> tuple[Path, Path]:
-    """A certificate that says it is `secure.example`, and its key."""
-    openssl = shutil.which("openssl")
-    if openssl is None:
-        pytest.skip("openssl is not installed; it makes the certificate for this test")
-    key, file = tmp_path / "key.pem", tmp_path / "certificate.pem"
-    command = [openssl, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
-    command += ["-nodes", "-keyout", str(key), "-out", str(file), "-days", "2"]
-    command += ["-subj", "/CN=secure.example", "-addext", "subjectAltName=DNS:secure.example"]
-    subprocess.run(command, check=True, capture_output=True)
-    return file, key
-
-
 async def test_tls_is_for_the_name_though_the_address_was_chosen(
-    certificate: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     names: list[str | None] = []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(*certificate)
+    authority = trustme.CA()
+    authority.issue_cert("secure.example").configure_cert(context)
     context.sni_callback = lambda _socket, name, _context: names.append(name)
-    trusting = ssl.create_default_context(cafile=str(certificate[0]))
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with suppress(asyncio.IncompleteReadError):

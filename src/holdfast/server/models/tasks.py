@@ -36,25 +36,43 @@ class Submit(TypedDict, total=False):
     callback_url: words.Url
 
 
-@with_config(CLOSED)
-class Which(TypedDict, total=False):
-    """Which tasks: every word given must match."""
+class Marks(TypedDict, total=False):
+    """What a task can be found by, dead or alive."""
 
-    ids: Annotated[list[words.Uuid], Field(max_length=MOST_IDS)]
-    status: Annotated[list[words.Status], Field(min_length=1)]
     queue: words.Key
     task_type: words.Key
     task_type_prefix: words.Key
     priority: words.PriorityWord
     tag: words.Key
     owner: words.Key
+    error_type: words.Key
+    created_after: words.Instant
+    created_before: words.Instant
+
+
+class LivingMarks(Marks, total=False):
+    """What only tasks that may still run, or did, can be found by."""
+
     worker_id: words.Key
     lock: words.Key
     unique_key: words.Key
-    error_type: words.Key
     parent_id: words.Uuid
-    created_after: words.Instant
-    created_before: words.Instant
+
+
+class Paging(TypedDict, total=False):
+    """Which page of a list."""
+
+    sort: Literal["-created_at", "created_at"]
+    limit: Annotated[int, Field(ge=1, le=MOST_PER_PAGE)]
+    cursor: words.Cursor
+
+
+@with_config(CLOSED)
+class Which(LivingMarks, total=False):
+    """Which tasks: every word given must match."""
+
+    ids: Annotated[list[words.Uuid], Field(max_length=MOST_IDS)]
+    status: Annotated[list[words.Status], Field(min_length=1)]
 
 
 def _refuse_empty(which: Which) -> Which:
@@ -96,44 +114,15 @@ class Discard(TypedDict, total=False):
 
 
 @with_config(SPELLED)
-class Search(TypedDict, total=False):
+class Search(LivingMarks, Paging, total=False):
     """The query of a list of tasks."""
 
     status: list[words.Status]
-    queue: words.Key
-    task_type: words.Key
-    task_type_prefix: words.Key
-    priority: words.PriorityWord
-    tag: words.Key
-    owner: words.Key
-    worker_id: words.Key
-    lock: words.Key
-    unique_key: words.Key
-    error_type: words.Key
-    parent_id: words.Uuid
-    created_after: words.Instant
-    created_before: words.Instant
-    sort: Literal["-created_at", "created_at"]
-    limit: Annotated[int, Field(ge=1, le=MOST_PER_PAGE)]
-    cursor: words.Cursor
 
 
 @with_config(SPELLED)
-class DeadSearch(TypedDict, total=False):
+class DeadSearch(Marks, Paging, total=False):
     """The query of a list of dead letters."""
-
-    queue: words.Key
-    task_type: words.Key
-    task_type_prefix: words.Key
-    priority: words.PriorityWord
-    tag: words.Key
-    owner: words.Key
-    error_type: words.Key
-    created_after: words.Instant
-    created_before: words.Instant
-    sort: Literal["-created_at", "created_at"]
-    limit: Annotated[int, Field(ge=1, le=MOST_PER_PAGE)]
-    cursor: words.Cursor
 
 
 @with_config(SPELLED)
