@@ -29,7 +29,7 @@ from holdfast.definitions.submittable import Submittable
 from holdfast.server.access import TABLE
 from holdfast.server.app import create_app
 from holdfast.server.problems import KINDS
-from holdfast.settings import Settings
+from holdfast.settings import OTHER_NAMES, Settings
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 PART = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end generated -->)", re.DOTALL)
@@ -142,8 +142,8 @@ THE_PAGE = "This API as OpenAPI, with the app's tasks and their parameters"
 
 
 MEANINGS = {
-    "url": "the store: `sqlite:///path`, or `memory://` for tests",
-    "redis_url": "reserved for wake-ups through Redis; not used yet",
+    "url": "the store: `sqlite:///path`, `postgresql://…`, `mongodb://…`; `memory://` for tests",
+    "redis_url": "wake-ups through Redis: `redis://…`, `redis+sentinel://…`, `redis+cluster://…`",
     "lease": "a worker silent for this long is lost, and its tasks start elsewhere",
     "heartbeat": "how often a worker says that it is alive",
     "sweep": "how often a worker looks for lost workers and old history",
@@ -151,6 +151,7 @@ MEANINGS = {
     "retry_base": "wait after the first failed attempt",
     "retry_multiplier": "how much longer each further wait is",
     "retry_cap": "no wait is longer",
+    "retry_delay": "wait after every failed attempt, exactly; replaces the three before it",
     "aging_low": "waiting time that makes `low` as urgent as `normal`",
     "aging_normal": "further waiting time that makes `normal` as urgent as `high`",
     "max_retries": "attempts after the first",
@@ -187,6 +188,11 @@ def settings_table() -> str:
         for field in dataclasses.fields(Settings)
     ]
     return table(("name", "environment", "default", "meaning"), rows)
+
+
+def other_names() -> str:
+    rows = [(f"`{theirs}`", f"`{ours}`") for theirs, ours in OTHER_NAMES.items()]
+    return table(("elsewhere", "here"), rows)
 
 
 def default(name: str, value: object) -> str:
@@ -357,11 +363,12 @@ PARTS: dict[str, Callable[[], str]] = {
     "states-picture": states_picture,
     "states-table": states_table,
     "words": words,
-    "other-words": other_words,
+    "other-names": other_names,
     "errors": error_table,
     "rest-routes": rest_routes,
     "rest-problems": rest_problems,
     "settings": settings_table,
+    "other-words": other_words,
     "by-priority": by_priority,
     "commands": commands,
     "api": api,

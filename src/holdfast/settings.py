@@ -20,7 +20,7 @@ from typing import Any, Self, TypedDict, Unpack
 
 from holdfast.core.duration import Duration, Size, parse_duration, parse_size
 from holdfast.core.priority import Aging
-from holdfast.core.retry import RetryPolicy
+from holdfast.core.retry import RetryPolicy, fixed
 from holdfast.core.task import Priority
 from holdfast.errors import ConfigError
 
@@ -55,6 +55,7 @@ class SettingsKeywords(TypedDict, total=False):
     retry_base: Duration | None
     retry_multiplier: float | None
     retry_cap: Duration | None
+    retry_delay: Duration | None
     aging_low: Duration | None
     aging_normal: Duration | None
     max_retries: int | None
@@ -76,13 +77,25 @@ class SettingsKeywords(TypedDict, total=False):
     request_timeout: Duration | None
     callback_hosts: Names | None
     callback_secret: str | None
+    processor_interval: Duration | None
+    batch_size: int | None
+    stale_claim_timeout: Duration | None
+
+
+OTHER_NAMES = {
+    "processor_interval": "poll",
+    "batch_size": "concurrency",
+    "stale_claim_timeout": "lease",
+}
+"""Settings as other task processors call them, and what they are here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The settings, read and checked; times in seconds, sizes in bytes.
 
-    `max_retries` and `timeout` None means: by priority (`retries_for`, `timeout_for`). A
+    `max_retries` and `timeout` None means: by priority (`retries_for`, `timeout_for`). With a
+    `retry_delay` every retry waits just that long, and the curve of the other three is not used. A
     `rate_limit` of 0 means none.
     """
 
@@ -95,6 +108,7 @@ class Settings:
     retry_base: float = 5.0
     retry_multiplier: float = 2.0
     retry_cap: float = 3600.0
+    retry_delay: float | None = None
     aging_low: float = 600.0
     aging_normal: float = 1200.0
     max_retries: int | None = None
@@ -149,6 +163,8 @@ class Settings:
     @property
     def retry_policy(self) -> RetryPolicy:
         """The backoff of tasks that name none."""
+        if self.retry_delay is not None:
+            return fixed(self.retry_delay)
         return RetryPolicy(
             base=self.retry_base, multiplier=self.retry_multiplier, cap=self.retry_cap
         )
@@ -180,16 +196,30 @@ def _read_all(given: Iterable[Given]) -> dict[str, Any]:
     return {name: _read(name, value, label) for name, value, label in given}
 
 
+def _in_our_words(given: Iterable[Given]) -> Iterator[Given]:
+    """What one source gave, by our names; both names at once would leave one of them ignored."""
+    labels: dict[str, str] = {}
+    for name, value, label in given:
+        ours = OTHER_NAMES.get(name, name)
+        if ours in labels:
+            raise ConfigError(
+                name, f"{label}: is another word for {ours}; give one of them, not both"
+            )
+        labels[ours] = label
+        yield ours, value, label
+
+
 def _from_keywords(keywords: Mapping[str, object]) -> Iterator[Given]:
-    return ((name, value, name) for name, value in keywords.items() if value is not None)
+    given = ((name, value, name) for name, value in keywords.items() if value is not None)
+    return _in_our_words(given)
 
 
 def _from_pyproject(folder: Path) -> Iterator[Given]:
     places = (place / "pyproject.toml" for place in (folder, *folder.parents))
     path = next((place for place in places if place.is_file()), None)
     if path is not None:
-        for name, value in _table(path).items():
-            yield name, value, f"{name} in [tool.holdfast] of {path}"
+        label = f"in [tool.holdfast] of {path}"
+        yield from _in_our_words((n, value, f"{n} {label}") for n, value in _table(path).items())
 
 
 def _table(path: Path) -> Mapping[str, object]:
@@ -205,14 +235,16 @@ def _table(path: Path) -> Mapping[str, object]:
 
 
 def _from_environment(environment: Mapping[str, str]) -> Iterator[Given]:
-    for name, value in sorted(environment.items()):
-        if name.startswith(PREFIX) and not name.startswith(PREFIX_OF_TESTS):
-            yield name.removeprefix(PREFIX).lower(), value, name
+    return _in_our_words(
+        (name.removeprefix(PREFIX).lower(), value, name)
+        for name, value in sorted(environment.items())
+        if name.startswith(PREFIX) and not name.startswith(PREFIX_OF_TESTS)
+    )
 
 
 def _read(name: str, value: object, label: str) -> object:
     if name not in _READERS:
-        close = get_close_matches(name, _READERS, n=1)
+        close = get_close_matches(name, (*_READERS, *OTHER_NAMES), n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise ConfigError(
             name, f"{label}: no such setting.{hint} Expected one of: {', '.join(_READERS)}."
@@ -324,6 +356,7 @@ _READERS: dict[str, Callable[[object], object]] = {
     "retry_base": parse_duration,
     "retry_multiplier": _multiplier,
     "retry_cap": parse_duration,
+    "retry_delay": parse_duration,
     "aging_low": parse_duration,
     "aging_normal": parse_duration,
     "max_retries": _whole(0),

@@ -12,7 +12,7 @@ from holdfast.core.priority import Aging
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.task import Priority
 from holdfast.errors import ConfigError
-from holdfast.settings import Settings
+from holdfast.settings import OTHER_NAMES, Settings
 
 SECRET = "0123456789abcdef"
 KNOBS: dict[str, tuple[object, str, str, object]] = {
@@ -26,6 +26,7 @@ KNOBS: dict[str, tuple[object, str, str, object]] = {
     "retry_base": ("7s", "7", '"7s"', 7.0),
     "retry_multiplier": (3, "3", "3.0", 3.0),
     "retry_cap": ("2h", "2h", '"PT2H"', 7200.0),
+    "retry_delay": ("10m", "PT10M", '"PT10M"', 600.0),
     "aging_low": ("1m", "60", '"1m"', 60.0),
     "aging_normal": ("1h30m", "1h30m", "5400", 5400.0),
     "max_retries": (0, "0", "0", 0),
@@ -47,6 +48,13 @@ KNOBS: dict[str, tuple[object, str, str, object]] = {
     "request_timeout": ("10s", "10", '"10s"', 10.0),
     "callback_hosts": ({"hooks.example"}, "hooks.example", '"hooks.example"', {"hooks.example"}),
     "callback_secret": (SECRET, SECRET, f'"{SECRET}"', SECRET),
+}
+
+
+FROM_ELSEWHERE: dict[str, tuple[object, str, str, object]] = {
+    "processor_interval": ("PT5S", "PT5S", '"PT5S"', 5.0),
+    "batch_size": (50, "50", "50", 50),
+    "stale_claim_timeout": ("PT5M", "PT5M", '"PT5M"', 300.0),
 }
 
 
@@ -259,3 +267,46 @@ def test_overriding_changes_only_what_is_given() -> None:
 def test_overriding_refuses_what_loading_refuses() -> None:
     with pytest.raises(ConfigError, match=r"^lease: expected"):
         Settings().override(lease="never")
+
+
+@pytest.mark.parametrize("name", FROM_ELSEWHERE)
+def test_the_names_of_other_processors_are_understood_in_all_three_places(
+    name: str, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keyword, variable, in_toml, read = FROM_ELSEWHERE[name]
+
+    by_keyword = Settings.load(**{name: keyword})  # type: ignore[arg-type] # any name, any value
+    (elsewhere / "pyproject.toml").write_text(f"[tool.holdfast]\n{name} = {in_toml}\n")
+    by_file = Settings.load()
+    (elsewhere / "pyproject.toml").write_text("")
+    monkeypatch.setenv(f"HOLDFAST_{name.upper()}", variable)
+    by_variable = Settings.load()
+
+    for settings in (by_keyword, by_file, by_variable):
+        assert getattr(settings, OTHER_NAMES[name]) == read
+
+
+def test_this_test_knows_every_other_name() -> None:
+    assert set(FROM_ELSEWHERE) == set(OTHER_NAMES)
+
+
+def test_a_stronger_place_wins_whatever_name_it_uses(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_POLL", "2s")
+
+    assert Settings.load(processor_interval="3s").poll == 3.0
+
+
+def test_two_names_for_one_setting_in_one_place_are_refused() -> None:
+    with pytest.raises(ConfigError, match="stale_claim_timeout: is another word for lease; give"):
+        Settings.load(lease="30s", stale_claim_timeout="5m")
+
+
+def test_a_bad_value_is_blamed_on_the_name_that_was_used() -> None:
+    with pytest.raises(ConfigError, match="batch_size: expected a whole number, 1 or more, got 0"):
+        Settings.load(batch_size=0)
+
+
+def test_a_retry_delay_is_waited_exactly_every_time() -> None:
+    policy = Settings.load(retry_delay="PT10M").retry_policy
+
+    assert [policy.delay(n, draw=0.1) for n in (1, 2, 9)] == [600.0, 600.0, 600.0]
