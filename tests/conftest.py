@@ -5,6 +5,10 @@
     def test_it(fresh_database: str): ...            the URL of an empty database on 18 (0.1 s)
     def test_it(fresh_schema: str): ...              the same within a shared database (0.01 s)
     def test_it(own_postgres: PostgresServer): ...   a server to stop, break and restart (1 s)
+    def test_it(mongo_server: Mongo): ...            one MongoDB, a replica set, for the session
+    def test_it(standalone_mongo: Mongo): ...        and one that is none
+    def test_it(fresh_mongo: str): ...               the URL of an empty database on the former
+    def test_it(own_mongo: MongoServer): ...         a server to stop, break and restart (1 s)
 
 A server that cannot be had fails the tests that need it, and says what to do: a promise that was
 not tested is no promise.
@@ -20,10 +24,12 @@ import pytest
 
 from holdfast.testing.servers.account import ServerError
 from holdfast.testing.servers.binaries import Version
+from holdfast.testing.servers.mongo import GivenMongo, MongoServer
 from holdfast.testing.servers.postgres import PostgresServer
 from holdfast.testing.servers.session import SharedServers
 
 SERVERS = pytest.StashKey[SharedServers]()
+Mongo = MongoServer | GivenMongo
 
 
 class Node(Protocol):
@@ -98,6 +104,48 @@ def own_postgres() -> Iterator[PostgresServer]:
         pytest.fail(str(problem))
     with server:
         yield server
+
+
+@pytest.fixture(scope="session")
+def mongo_server(request: pytest.FixtureRequest) -> Mongo:
+    """MongoDB as a replica set, shared by the session. Leave it running."""
+    return _shared_mongo(request, standalone=False)
+
+
+@pytest.fixture(scope="session")
+def standalone_mongo(request: pytest.FixtureRequest) -> Mongo:
+    """MongoDB without transactions, shared by the session. Leave it running."""
+    return _shared_mongo(request, standalone=True)
+
+
+@pytest.fixture
+def fresh_mongo(mongo_server: Mongo) -> Iterator[str]:
+    """The URL of an empty database of this test alone."""
+    from pymongo import MongoClient
+
+    name = f"test_{secrets.token_hex(6)}"
+    yield (url := mongo_server.url(name))
+    client: MongoClient[dict[str, object]] = MongoClient(url)
+    with client:
+        client.drop_database(name)
+
+
+@pytest.fixture
+def own_mongo() -> Iterator[MongoServer]:
+    """MongoDB of this test alone, to be stopped, broken and restarted."""
+    try:
+        server = MongoServer().start()
+    except ServerError as problem:
+        pytest.fail(str(problem))
+    with server:
+        yield server
+
+
+def _shared_mongo(request: pytest.FixtureRequest, *, standalone: bool) -> Mongo:
+    try:
+        return request.config.stash[SERVERS].mongo(standalone=standalone)
+    except ServerError as problem:
+        pytest.fail(str(problem))
 
 
 def _shared(request: pytest.FixtureRequest, version: Version) -> PostgresServer:

@@ -15,12 +15,20 @@ from holdfast.testing.servers import guard
 from holdfast.testing.servers.account import account
 
 
-def launch(command: list[str], *, folder: Path, owner: int, environment: Mapping[str, str]) -> int:
+def launch(
+    command: list[str],
+    *,
+    folder: Path,
+    owner: int,
+    environment: Mapping[str, str],
+    unprivileged: bool = True,
+) -> int:
     """Start a server in its folder, as whom servers run, for as long as `owner` lives.
 
-    Its output goes to `server.log`. Returns its process id.
+    Its output goes to `server.log`. Returns its process id. `unprivileged`: as root, drop to the
+    servers' account; one that does not mind root stays and needs no folder of its own.
     """
-    user = account()
+    user = account() if unprivileged else None
     watcher = [sys.executable, "-S", guard.__file__, str(owner), user.pw_name if user else ""]
     started = subprocess.run(
         [*watcher, str(folder), "remove", *command],

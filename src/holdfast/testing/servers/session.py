@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from holdfast.testing.servers.binaries import Version
+from holdfast.testing.servers.mongo import GivenMongo, MongoServer
 from holdfast.testing.servers.postgres import PostgresServer
 
 
@@ -50,10 +51,25 @@ class SharedServers:
         with self._locked(f"pg{version}.lock"):
             return self._server(version).start()
 
+    def mongo(self, *, standalone: bool = False) -> MongoServer | GivenMongo:
+        """The session's MongoDB, running: a replica set, or one that says it is none.
+        `MONGODB_URL` is used instead of the former.
+        """
+        given = os.environ.get("MONGODB_URL")
+        if given and not standalone:
+            return GivenMongo(given)
+        self._folder.mkdir(exist_ok=True)
+        with self._locked(f"mongo{standalone:d}.lock"):
+            return self._mongo(standalone).start()
+
     def close(self) -> None:
         """End whatever runs, and remove all of it."""
         if not self._folder.exists():
             return
+        for standalone in (False, True):
+            with self._locked(f"mongo{standalone:d}.lock"):
+                if (self._folder / f"mongo{standalone:d}").exists():
+                    self._mongo(standalone).close()
         for version in (18, 16):
             with self._locked(f"pg{version}.lock"):
                 if (self._folder / f"pg{version}").exists():
@@ -62,6 +78,10 @@ class SharedServers:
 
     def _server(self, version: Version) -> PostgresServer:
         return PostgresServer(self._folder / f"pg{version}", version, owner=self._owner)
+
+    def _mongo(self, standalone: bool) -> MongoServer:
+        folder = self._folder / f"mongo{standalone:d}"
+        return MongoServer(folder, standalone=standalone, owner=self._owner)
 
     @contextmanager
     def _locked(self, name: str) -> Iterator[None]:
