@@ -1,0 +1,1 @@
+"""Keeps tasks in MongoDB (`mongodb://`): one document per task. See `documents.py`."""
