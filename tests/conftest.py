@@ -9,6 +9,9 @@
     def test_it(standalone_mongo: Mongo): ...        and one that is none
     def test_it(fresh_mongo: str): ...               the URL of an empty database on the former
     def test_it(own_mongo: MongoServer): ...         a server to stop, break and restart (1 s)
+    def test_it(redis_url: str): ...                 one Redis for the whole session, or `REDIS_URL`
+    def test_it(redis_server: RedisServer): ...      the former; leave it running, and its keys
+    def test_it(own_redis: RedisServer): ...         a server to pause, kill and flush (0.1 s)
 
 A server that cannot be had fails the tests that need it, and says what to do: a promise that was
 not tested is no promise.
@@ -16,6 +19,7 @@ not tested is no promise.
 
 from __future__ import annotations
 
+import os
 import secrets
 from collections.abc import Iterator
 from typing import Protocol
@@ -26,6 +30,7 @@ from holdfast.testing.servers.account import ServerError
 from holdfast.testing.servers.binaries import Version
 from holdfast.testing.servers.mongo import GivenMongo, MongoServer
 from holdfast.testing.servers.postgres import PostgresServer
+from holdfast.testing.servers.redis import RedisServer
 from holdfast.testing.servers.session import SharedServers
 
 SERVERS = pytest.StashKey[SharedServers]()
@@ -146,6 +151,36 @@ def _shared_mongo(request: pytest.FixtureRequest, *, standalone: bool) -> Mongo:
         return request.config.stash[SERVERS].mongo(standalone=standalone)
     except ServerError as problem:
         pytest.fail(str(problem))
+
+
+@pytest.fixture(scope="session")
+def redis_server(request: pytest.FixtureRequest) -> RedisServer:
+    """Redis, shared by the session. Leave it running."""
+    try:
+        return request.config.stash[SERVERS].redis()
+    except ServerError as problem:
+        pytest.fail(str(problem))
+
+
+@pytest.fixture(scope="session")
+def redis_url(request: pytest.FixtureRequest) -> str:
+    """Where to find a Redis: that of `REDIS_URL`, or the session's."""
+    given = os.environ.get("REDIS_URL")
+    if given:
+        return given
+    server: RedisServer = request.getfixturevalue("redis_server")
+    return server.url
+
+
+@pytest.fixture
+def own_redis() -> Iterator[RedisServer]:
+    """Redis of this test alone, to be paused, killed and flushed."""
+    try:
+        server = RedisServer().start()
+    except ServerError as problem:
+        pytest.fail(str(problem))
+    with server:
+        yield server
 
 
 def _shared(request: pytest.FixtureRequest, version: Version) -> PostgresServer:

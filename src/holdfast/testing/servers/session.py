@@ -20,6 +20,7 @@ from typing import Self
 from holdfast.testing.servers.binaries import Version
 from holdfast.testing.servers.mongo import GivenMongo, MongoServer
 from holdfast.testing.servers.postgres import PostgresServer
+from holdfast.testing.servers.redis import RedisServer
 
 
 class SharedServers:
@@ -62,10 +63,20 @@ class SharedServers:
         with self._locked(f"mongo{standalone:d}.lock"):
             return self._mongo(standalone).start()
 
+    def redis(self) -> RedisServer:
+        """The session's Redis, running."""
+        self._folder.mkdir(exist_ok=True)
+        self._folder.chmod(0o711)
+        with self._locked("redis.lock"):
+            return RedisServer(self._folder / "redis", owner=self._owner).start()
+
     def close(self) -> None:
         """End whatever runs, and remove all of it."""
         if not self._folder.exists():
             return
+        with self._locked("redis.lock"):
+            if (self._folder / "redis").exists():
+                RedisServer(self._folder / "redis", owner=self._owner).close()
         for standalone in (False, True):
             with self._locked(f"mongo{standalone:d}.lock"):
                 if (self._folder / f"mongo{standalone:d}").exists():
