@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import statistics
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from bench.place import FILL, Place
 from bench.table import table
+from bench.target import Target
 from holdfast.wiring import open_store
 
 BATCH = 100
@@ -108,6 +109,21 @@ def measure(
 ) -> list[Cost]:
     """The cost at each size, each in the empty store at the URL beside it."""
     return asyncio.run(_measure(urls, sizes, rounds, build))
+
+
+def targets(costs: Sequence[Cost]) -> Iterator[Target]:
+    """How much dearer a deep store may be than the shallowest one."""
+    first, *others = costs
+    for cost in others:
+        limit = 1.2 if cost.waiting <= 1_000_000 else 1.5
+        yield Target(
+            what=f"claim and settle, {cost.waiting:,} waiting / {first.waiting:,}",
+            wanted=f"<= {limit:g}",
+            value=(cost.claim + cost.settle) / (first.claim + first.settle),
+            limit=limit,
+            at_most=True,
+            form="{:.2f}",
+        )
 
 
 def text(costs: Sequence[Cost]) -> str:

@@ -16,12 +16,20 @@ from dataclasses import dataclass, field
 import asyncpg
 
 from bench.place import Place
+from bench.table import table
+from bench.target import Target
 from holdfast.wiring import open_store
 
 BATCH = 500
 WAITING = 20_000
 SHARE = 0.2
 """The share of the time at the beginning and at the end that is compared."""
+HEAD = """
+Asked of the store itself: claim and settlement in batches of {batch}, microseconds a task, in two \
+databases that take turns; a transaction stays open in the second one ({tasks:,} tasks each in \
+{seconds:.0f} s):
+
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,3 +103,26 @@ async def _measure(free_url: str, pinned_url: str, seconds: float) -> Pinned:
 def measure(free_url: str, pinned_url: str, seconds: float) -> Pinned:
     """Load on two empty databases for so long, a transaction open in the second."""
     return asyncio.run(_measure(free_url, pinned_url, seconds))
+
+
+def targets(held: Pinned) -> list[Target]:
+    return [
+        Target(
+            what=f"speed lost to a snapshot held for {held.seconds:.0f} s",
+            wanted="<= 10 %",
+            value=held.loss * 100,
+            limit=10.0,
+            at_most=True,
+            form="{:.0f} %",
+        )
+    ]
+
+
+def text(held: Pinned) -> str:
+    """The table of the page."""
+    head = ("", f"first {SHARE:.0%} of the time", f"last {SHARE:.0%}")
+    rows = [
+        ("no transaction", f"{held.free_first:.1f}", f"{held.free_last:.1f}"),
+        ("one stays open", f"{held.pinned_first:.1f}", f"{held.pinned_last:.1f}"),
+    ]
+    return HEAD.format(batch=BATCH, tasks=held.tasks, seconds=held.seconds) + table(head, rows)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import socket
 import subprocess
 import time
@@ -60,12 +61,18 @@ class Postgres:
 
 
 def ask(url: str, query: str) -> Any:
-    """The first value that a query answers with, on a connection of its own."""
+    """The first value that a query answers with, on a connection of its own; None if none."""
+    rows = ask_all(url, query)
+    return rows[0][0] if rows else None
 
-    async def work() -> Any:
+
+def ask_all(url: str, query: str) -> list[Any]:
+    """All rows of the answer."""
+
+    async def work() -> list[Any]:
         connection = await asyncpg.connect(url)
         try:
-            return await connection.fetchval(query)
+            return list(await connection.fetch(query))
         finally:
             await connection.close()
 
@@ -92,15 +99,23 @@ class Redis:
 
     def fresh(self) -> str:
         """The URL of an empty database; there is only one, and it is emptied."""
-        parts = urlsplit(self.url)
-        with socket.create_connection((str(parts.hostname), parts.port or 6379), 5) as connection:
-            connection.sendall(b"FLUSHALL\r\n")
-            if not connection.recv(100).startswith(b"+OK"):
-                raise Unavailable("Redis did not empty itself")
+        if not self._ask("FLUSHALL").startswith("+OK"):
+            raise Unavailable("Redis did not empty itself")
         return self.url
 
     def cpu(self) -> float:
         return cpu_seconds(self.pid)
+
+    def version(self) -> str:
+        found = dict(re.findall(r"^(\w+)_version:(\S+)", self._ask("INFO server"), re.MULTILINE))
+        return f"Valkey {found['valkey']}" if "valkey" in found else f"Redis {found.get('redis')}"
+
+    def _ask(self, command: str) -> str:
+        """The first part of the answer, which is all that we need of any."""
+        parts = urlsplit(self.url)
+        with socket.create_connection((str(parts.hostname), parts.port or 6379), 5) as connection:
+            connection.sendall(f"{command}\r\n".encode())
+            return connection.recv(4096).decode()
 
 
 @contextmanager

@@ -32,8 +32,6 @@ BULK_CALLERS = 2
 READS = 100
 
 HEAD = """
-## The service, on PostgreSQL
-
 One server process and one client process over kept-alive HTTP connections.
 The client does no more than write requests and read answers.
 Single: {callers} callers, a task a request.
