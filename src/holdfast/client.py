@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from holdfast.core.attempt import History
@@ -30,7 +32,7 @@ from holdfast.definitions.readers import read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
 from holdfast.filters import FilterKeywords, TaskRef, read_id, where
-from holdfast.ports.dispatcher import Dispatcher, RidingDispatcher
+from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, RidingDispatcher
 from holdfast.ports.store import CallingStore, Store
 from holdfast.settings import Settings
 from holdfast.tokens import Tokens
@@ -85,7 +87,7 @@ class Client:
             return []
         self._refuse_to_wait_for_itself()
         tasks = self._new_tasks(calls)
-        return await self._add(tasks, {task.queue for task in tasks})
+        return await self._add(tasks, _counts(tasks))
 
     def submit_within(self, calls: Sequence[Call[Any]], connection: object) -> Sequence[Added]:
         """Store tasks inside the transaction that is open on the caller's connection.
@@ -270,7 +272,7 @@ class Client:
     async def resume(self, queue: str) -> bool:
         """Undo `pause`. False if it was not paused."""
         changed = await self.store.resume(read_name("queue", queue))
-        self.dispatcher.wake({queue})
+        self.dispatcher.wake({queue: EVERYBODY})
         return changed
 
     async def prune(self) -> int:
@@ -315,7 +317,7 @@ class Client:
         """What is wrong with the store, in sentences; nothing if it is well."""
         return await self.store.check()
 
-    async def _add(self, tasks: Sequence[NewTask], queues: Collection[str]) -> Sequence[Added]:
+    async def _add(self, tasks: Sequence[NewTask], queues: Mapping[str, int]) -> Sequence[Added]:
         """Store tasks and wake who sleeps for them: in one step, where store and dispatcher can."""
         window = self.settings.idempotency_window
         if self._riding is not None:
@@ -371,10 +373,11 @@ class Client:
             head_starts={p.value: start for p, start in self._head_starts.items()},
             pace=pace,
         )
-        self.dispatcher.wake({task.queue for task in changed})
+        self.dispatcher.wake(_counts(changed))
         return changed
 
 
+_QUEUE: Final[Callable[[object], str]] = attrgetter("queue")
 _OWN: Final = NewTask._fields[:3]
 """What is every plain task's own: id, name, payload."""
 
@@ -418,6 +421,15 @@ def _found(thing: T | None, task_id: TaskId) -> T:
     if thing is None:
         raise TaskNotFound(task_id)
     return thing
+
+
+def _counts(tasks: Sequence[NewTask] | Sequence[Task]) -> Mapping[str, int]:
+    """How many of the sleeping workers of each queue these are work for."""
+    queues = Counter(map(_QUEUE, tasks))
+    for task in tasks:
+        if task.requires:  # whoever sleeps longest may be one that lacks it
+            queues[task.queue] = EVERYBODY
+    return queues
 
 
 def _refused(task: Task, action: str, allowed: Collection[State]) -> InvalidTransition:

@@ -4,9 +4,12 @@ because a worker polls the store underneath (`poll`, 1 s by default).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Protocol, runtime_checkable
+from typing import Final, Protocol, runtime_checkable
+
+EVERYBODY: Final = 1 << 30
+"""As many as sleep: for work that not every worker of the queue could take."""
 
 
 class Listener(Protocol):
@@ -24,8 +27,12 @@ class Listener(Protocol):
 class Dispatcher(Protocol):
     """Carries wake-ups from submitters to workers. Safe from any thread and event loop."""
 
-    def wake(self, queues: Collection[str]) -> None:
-        """Tell sleeping workers of these queues that there is work. Never blocks, never raises."""
+    def wake(self, queues: Mapping[str, int]) -> None:
+        """Tell sleeping workers that there is work: for each queue, how many tasks.
+
+        A dispatcher that can count wakes as many as that; others wake all. Never blocks, never
+        raises.
+        """
         ...
 
     def listen(self, queues: Collection[str] | None) -> AbstractAsyncContextManager[Listener]:
@@ -33,8 +40,8 @@ class Dispatcher(Protocol):
         ...
 
     async def mode(self) -> str:
-        """How wake-ups travel, for `doctor`: `memory`, `sockets`, `listen`; `poll` if they do not,
-        and a worker finds new work only by looking.
+        """How wake-ups travel, for `doctor`: `memory`, `sockets`, `listen`, `redis`; `poll` if they
+        do not, and a worker finds new work only by looking.
         """
         ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Collection, Sequence
 
 import structlog
@@ -218,13 +219,13 @@ class RemoteWorkers:
 
     def _saved(self, pairs: Sequence[tuple[Claim, Settlement]]) -> None:
         """These are on disk: wake whoever may take what they made ready. Nobody submits that."""
-        queues: set[str] = set()
+        queues: Counter[str] = Counter()
         for claim, settlement in pairs:
             again = settlement.cause is not None
             if again and settlement.delay < self._settings.poll:  # later ones are found by looking
                 self._hall.nudge(settlement.delay)
             if (again and settlement.delay <= AT_ONCE) or claim.lock is not None:
-                queues.add(claim.queue)
+                queues[claim.queue] += 1
         if queues:
             self._dispatcher.wake(queues)
 

@@ -8,7 +8,8 @@ submits those, so nobody wakes a worker for them: that happens here, once they a
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 
 import structlog
 
@@ -33,7 +34,7 @@ class Ledger:
         settings: Settings,
         *,
         save: Callable[[Settlement], None],
-        wake: Callable[[Collection[str]], None],
+        wake: Callable[[Mapping[str, int]], None],
         nudge: Callable[[float], None],
     ) -> None:
         self._registry = registry
@@ -61,19 +62,19 @@ class Ledger:
         """This one is on disk already, by its handler's own transaction."""
         if claim.lock is not None:
             self._nudge(0.0)
-            self._wake({claim.queue})
+            self._wake({claim.queue: 1})
 
     def saved(self, settlements: Sequence[Settlement]) -> None:
         """These are on disk: whatever they made ready may start."""
         if not self._echoes:
             return
-        queues: set[str] = set()
+        queues: Counter[str] = Counter()
         for one in settlements:
             queue = self._echoes.pop((one.task_id, one.attempt), None)
             if queue is not None:
                 self._nudge(one.delay)
                 if one.delay <= AT_ONCE:
-                    queues.add(queue)
+                    queues[queue] += 1
         if queues:
             self._wake(queues)
 

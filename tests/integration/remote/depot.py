@@ -52,7 +52,7 @@ class Depot:
 
     async def submit(self, **given: Any) -> TaskId:
         (added,) = await self.store.add([new_task(**given)], idempotency_window=WINDOW)
-        self.dispatcher.wake({given.get("queue", "default")})
+        self.dispatcher.wake({given.get("queue", "default"): 1})
         return added.task_id
 
     async def started(self, worker: WorkerId, **given: Any) -> Claim:

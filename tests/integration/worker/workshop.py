@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -67,7 +68,7 @@ class Workshop:
             for args in calls
         ]
         added = await self.store.add(tasks, idempotency_window=WINDOW)
-        self.dispatcher.wake({task.queue for task in tasks})
+        self.dispatcher.wake(Counter(task.queue for task in tasks))
         return [one.task_id for one in added]
 
     def worker(

@@ -8,7 +8,7 @@ rescuer is the real one of `worker.maintenance`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import TypeVar
 
@@ -283,7 +283,7 @@ class Rescuer(Process):
 class _Nobody:
     """A dispatcher that wakes nobody: workers of this world poll."""
 
-    def wake(self, queues: Collection[str]) -> None: ...
+    def wake(self, queues: Mapping[str, int]) -> None: ...
 
     def listen(self, queues: Collection[str] | None) -> AbstractAsyncContextManager[Listener]:
         raise NotImplementedError

@@ -17,7 +17,7 @@ from holdfast.core.attempt import Claim
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.lifecycle import WorkerLost, settle
 from holdfast.core.task import TaskError, WorkerId
-from holdfast.ports.dispatcher import Dispatcher
+from holdfast.ports.dispatcher import EVERYBODY, Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
 
@@ -88,7 +88,8 @@ class Rescuer:
         refusals = await self._store.save(settlements)
         # A refusal means that another rescuer, or the worker itself after all, was faster.
         log.info("tasks.rescued", tasks=len(orphans) - len(refusals))
-        self._dispatcher.wake({claim.queue for claim in orphans})
+        # Their worker could take them; not everybody who sleeps may.
+        self._dispatcher.wake({claim.queue: EVERYBODY for claim in orphans})
 
 
 def _error(claim: Claim) -> TaskError:
