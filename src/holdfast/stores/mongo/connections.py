@@ -1,0 +1,190 @@
+"""One client for every event loop that uses the store, made when needed.
+
+The driver binds a client to the loop it is first used on. Loops come and go (`asyncio.run` in a
+thread is one); each closes its own client when it ends, by way of an asynchronous generator, which
+is the one thing that every ending loop attends to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+import weakref
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Final, NamedTuple
+
+from pymongo import AsyncMongoClient
+from pymongo.asynchronous.collection import AsyncCollection
+from pymongo.errors import ConfigurationError, PyMongoError
+from pymongo.read_concern import ReadConcern
+from pymongo.read_preferences import ReadPreference
+from pymongo.write_concern import WriteConcern
+
+from holdfast.core.task import Json
+from holdfast.errors import ConfigError, StoreError
+from holdfast.stores.mongo.address import Address
+from holdfast.stores.mongo.documents import Document
+
+Client = AsyncMongoClient[Document]
+Collection = AsyncCollection[Document]
+
+_DEFAULTS: Final = {
+    "appname": "holdfast",
+    "connectTimeoutMS": 5_000,
+    "serverSelectionTimeoutMS": 5_000,
+    "socketTimeoutMS": 30_000,
+    "maxPoolSize": 8,
+    "serverMonitoringMode": "poll",
+}
+"""Unless the URL says otherwise. A worker that finds no server for a few seconds says so and tries
+again by itself; the driver's half a minute would only keep it from saying so. Polling spares two
+connections for every loop; a failing command tells of an election as soon.
+"""
+DURABLE: Final = WriteConcern("majority", j=True)
+MAJORITY: Final = ReadConcern("majority")
+
+
+NOUNS: Final = ("tasks", "state", "workers", "tokens", "batches", "history")
+
+
+class Collections(NamedTuple):
+    """The store's collections as one loop sees them. `transactions`: whether the server has
+    them, which a replica set and a sharded cluster do.
+    """
+
+    client: Client
+    tasks: Collection
+    state: Collection
+    workers: Collection
+    tokens: Collection
+    batches: Collection
+    history: Collection
+    transactions: bool
+
+
+class Connections:
+    """All clients of a store in this process. Usable from any thread's loop."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._here: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Attached] = (
+            weakref.WeakKeyDictionary()
+        )
+        self._lock = threading.Lock()
+        self._pid = os.getpid()
+        self._is_open = True
+        self._transactions: bool | None = None
+
+    @asynccontextmanager
+    async def collections(self) -> AsyncIterator[Collections]:
+        """Those of the running loop, for a block that `close` waits for."""
+        attached = await self._attached()
+        with attached.in_use():
+            yield attached.collections or await self._name(attached)
+
+    async def _attached(self) -> Attached:
+        loop = asyncio.get_running_loop()
+        attached = self._here.get(loop)
+        if attached is None or self._pid != os.getpid():
+            attached = await self._connect(loop)
+        return attached
+
+    async def close(self) -> None:
+        """Wait for what is under way on this loop, and close everything everywhere."""
+        with self._lock:
+            self._is_open = False
+            everywhere = dict(self._here.items())
+            self._here.clear()
+        if self._pid != os.getpid():
+            return  # what a fork left behind is the parent's to close
+        here = asyncio.get_running_loop()
+        for loop, attached in everywhere.items():
+            if loop is here:
+                await attached.close()
+            elif not loop.is_closed():
+                with suppress(RuntimeError):
+                    loop.call_soon_threadsafe(attached.leave)
+
+    async def _connect(self, loop: asyncio.AbstractEventLoop) -> Attached:
+        with self._lock:
+            if not self._is_open or self._pid != os.getpid():
+                raise StoreError(f"the store {self._address.shown} is not open in this process")
+            attached = self._here[loop] = Attached(client_of(self._address))
+        await attached.follow_the_loop()
+        return attached
+
+    async def _name(self, attached: Attached) -> Collections:
+        client = attached.client
+        if self._transactions is None:
+            hello = await client.admin.command("hello")
+            self._transactions = "setName" in hello or hello.get("msg") == "isdbgrid"
+        database = client.get_database(
+            self._address.database,
+            read_concern=MAJORITY,
+            write_concern=DURABLE,
+            read_preference=ReadPreference.PRIMARY,
+        )
+        tasks, state, workers, tokens, batches, history = (
+            database[self._address.collection(noun)] for noun in NOUNS
+        )
+        attached.collections = Collections(
+            client, tasks, state, workers, tokens, batches, history, self._transactions
+        )
+        return attached.collections
+
+
+class Attached:
+    """The client of one loop."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.collections: Collections | None = None
+        self._users = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._keeper: AsyncGenerator[None, None] = self._keep()
+        self._leaving: asyncio.Future[None] | None = None
+
+    @contextmanager
+    def in_use(self) -> Iterator[None]:
+        """For a block that `close` waits for."""
+        self._users += 1
+        self._idle.clear()
+        try:
+            yield
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._idle.set()
+
+    async def follow_the_loop(self) -> None:
+        """See to it that the client is closed when the loop ends."""
+        await anext(self._keeper)
+
+    async def close(self) -> None:
+        await self._idle.wait()
+        await self._keeper.aclose()
+
+    def leave(self) -> None:
+        """Close from the loop's own thread, without anybody waiting."""
+        self._leaving = asyncio.ensure_future(self.close())
+
+    async def _keep(self) -> AsyncGenerator[None, None]:
+        try:
+            yield
+        finally:
+            with suppress(PyMongoError):
+                await self.client.close()
+
+
+def client_of(address: Address) -> Client:
+    """A client that has not connected yet."""
+    given: dict[str, Json] = {
+        name: value for name, value in _DEFAULTS.items() if name.lower() not in address.options
+    }
+    try:
+        return AsyncMongoClient(address.uri, tz_aware=True, **given)
+    except (ConfigurationError, ValueError) as error:
+        raise ConfigError("url", f"url: {error}") from error

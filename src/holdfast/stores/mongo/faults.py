@@ -1,0 +1,84 @@
+"""Says what a driver error means. None of them leaves the store as it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from pymongo.errors import (
+    BulkWriteError,
+    ConfigurationError,
+    ConnectionFailure,
+    DocumentTooLarge,
+    ExecutionTimeout,
+    InvalidOperation,
+    OperationFailure,
+    PyMongoError,
+    WTimeoutError,
+)
+
+from holdfast.errors import StoreError, StoreUnavailable
+
+_AWAY: Final = frozenset({
+    6, 7, 24, 46, 50, 64, 89, 91, 100, 112, 117, 134, 189, 202, 216, 225, 239, 246, 251, 262, 263,
+    279, 290, 317, 358, 9001, 10107, 11600, 11601, 11602, 13388, 13435, 13436, 14031, 20250,
+})  # fmt: skip
+"""Codes that say: not now. Network, time limits, elections, conflicts of writers, a full disk."""
+_REFUSED: Final = frozenset({8000, 11, 13, 18, 31, 33, 334})
+"""Codes about who we are and what we may do."""
+_APPENDICES: Final = (", full error:", ", Timeout:", " (configured timeouts:")
+_LABELS: Final = ("TransientTransactionError", "RetryableWriteError", "RetryableError")
+
+
+@contextmanager
+def explained(where: str) -> Iterator[None]:
+    """Raise our errors instead of the driver's."""
+    try:
+        yield
+    except PyMongoError as error:
+        ours = explain(error, where)
+        if ours is error:
+            raise
+        raise ours from error
+
+
+def explain(error: PyMongoError, where: str) -> Exception:
+    """The error to raise instead; the same one if it is a mistake of ours."""
+    if is_away(error):
+        return StoreUnavailable(
+            f"{where} cannot work now ({_what(error)}). What was under way may or may not have been"
+            " written. Nothing needs restarting: it is tried again when the server is back."
+        )
+    if isinstance(error, ConfigurationError):
+        return StoreError(f"{where}: {_what(error)}. Check the URL.")
+    if isinstance(error, OperationFailure) and error.code in _REFUSED:
+        return StoreError(f"{where}: {_what(error)}. Check the URL, the account and its rights.")
+    if isinstance(error, DocumentTooLarge):
+        return StoreError(f"{where}: {_what(error)}. Nothing was written.")
+    if isinstance(error, InvalidOperation) and "after close" in str(error):
+        return StoreError(f"the store {where} was closed meanwhile")
+    return error
+
+
+def is_away(error: PyMongoError) -> bool:
+    """Whether the same call may well succeed later."""
+    if isinstance(error, ConnectionFailure | ExecutionTimeout | WTimeoutError):
+        return True
+    if any(error.has_error_label(label) for label in _LABELS):
+        return True
+    if isinstance(error, BulkWriteError):
+        return bool(_codes(error) & _AWAY) or bool(error.details.get("writeConcernErrors"))
+    return isinstance(error, OperationFailure) and error.code in _AWAY
+
+
+def _codes(error: BulkWriteError) -> set[int]:
+    return {problem.get("code", 0) for problem in error.details.get("writeErrors", ())}
+
+
+def _what(error: BaseException) -> str:
+    """Its first words: the driver appends whole topologies and documents."""
+    text = str(error).strip()
+    for appendix in _APPENDICES:
+        text = text.partition(appendix)[0]
+    return text.splitlines()[0] if text else type(error).__name__

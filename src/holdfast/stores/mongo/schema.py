@@ -1,0 +1,152 @@
+"""Keeps the database's shape: a few collections, their indexes, and one document that says which
+version they are of.
+
+Most indexes are over *marks*, fields that a task has only while they apply (`documents.py`), and
+sparse: each holds those it is about and nobody else.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from pymongo import ASCENDING, IndexModel
+
+from holdfast.core.task import Json
+from holdfast.errors import SchemaMismatch, StoreError
+from holdfast.stores.mongo.connections import Collection, Collections
+
+VERSION: Final = 1
+BOARD: Final = "board"
+NEVER: Final = 2_147_483_647
+"""Seconds: what a TTL index waits for until the first prune says how long tasks are kept."""
+_OLDEST: Final = 17
+"""The wire version of MongoDB 6.0."""
+
+
+class Index(NamedTuple):
+    """Named by its fields. `ttl`: documents go by themselves, some time after that date."""
+
+    fields: tuple[str, ...]
+    unique: bool = False
+    sparse: bool = True
+    ttl: bool = False
+
+    @property
+    def name(self) -> str:
+        return "_".join(field.strip("_") for field in self.fields)
+
+    def options(self, *, ttl: bool) -> dict[str, Json]:
+        given: dict[str, Json] = {"name": self.name}
+        if self.unique:
+            given["unique"] = True
+        if self.sparse:
+            given["sparse"] = True
+        if self.ttl and ttl:
+            given["expireAfterSeconds"] = NEVER
+        return given
+
+    def is_like(self, found: Mapping[str, Json]) -> bool:
+        """Whether the server's word for an index says what this one says."""
+        keys = [tuple(pair) for pair in found.get("key", ())]
+        unique = bool(found.get("unique"))
+        return keys == [(field, ASCENDING) for field in self.fields] and unique == self.unique
+
+    def model(self, *, ttl: bool) -> IndexModel:
+        return IndexModel([(f, ASCENDING) for f in self.fields], **self.options(ttl=ttl))
+
+
+INDEXES: Final[dict[str, tuple[Index, ...]]] = {
+    "tasks": (
+        Index(("ready_lane", "ready")),
+        Index(("ready",)),
+        Index(("due_lane", "due")),
+        Index(("alarm",)),
+        Index(("unique",), unique=True),
+        Index(("idempotent",), unique=True),
+        Index(("idempotent_until",)),
+        Index(("holds",), unique=True),
+        Index(("waits_for", "order")),
+        Index(("running_on",)),
+        Index(("stop_on",)),
+        Index(("callback_due",)),
+        Index(("ended_on",), ttl=True),
+        Index(("died_on",), ttl=True),
+        Index(("batch",)),
+        Index(("lock",)),
+        Index(("parent_id",)),
+        Index(("state", "_id"), sparse=False),
+        Index(("place", "queue", "priority", "run_at"), sparse=False),
+    ),
+    "history": (Index(("task",)),),
+}
+
+
+async def found_version(db: Collections) -> int:
+    """The version of what is there; 0 if there is nothing."""
+    board = await db.state.find_one({"_id": BOARD}, {"schema": 1})
+    return 0 if board is None else int(board["schema"])
+
+
+async def open_schema(db: Collections, where: str, *, ttl: bool) -> None:
+    """An empty database is set up, one of another version is refused."""
+    found = await found_version(db)
+    if found == 0:
+        if await db.tasks.find_one({}, {"_id": 1}) is not None:
+            raise StoreError(
+                f"{where}: {db.tasks.name} holds documents, but {db.state.name} does not say which"
+                " Holdfast made them. Give Holdfast a name of its own (?schema=… in the URL)."
+            )
+        await migrate(db, where, ttl=ttl)
+        found = await found_version(db)
+    if found != VERSION:
+        raise SchemaMismatch(found=found, expected=VERSION, where=where)
+
+
+async def migrate(db: Collections, where: str, *, ttl: bool) -> Sequence[int]:
+    """Make what is missing; returns the versions applied. Of many processes that try, each makes
+    the same indexes, and one writes down that it is done.
+    """
+    found = await found_version(db)
+    if found > VERSION:
+        raise SchemaMismatch(found=found, expected=VERSION, where=where)
+    await _check_server(db, where)
+    for collection, missing in await missing_indexes(db):
+        await collection.create_indexes([index.model(ttl=ttl) for index in missing])
+    empty = {"schema": VERSION, "lanes": [], "paused": [], "fence": 0, "refused": 0}
+    written = await db.state.update_one({"_id": BOARD}, {"$setOnInsert": empty}, upsert=True)
+    return [VERSION] if written.upserted_id is not None else []
+
+
+async def missing_indexes(db: Collections) -> Sequence[tuple[Collection, Sequence[Index]]]:
+    """Indexes that are not there, or that are not what they should be, by collection."""
+    missing = []
+    for noun, indexes in INDEXES.items():
+        collection: Collection = getattr(db, noun)
+        there = await collection.index_information()
+        absent = [index for index in indexes if not index.is_like(there.get(index.name, {}))]
+        if absent:
+            missing.append((collection, absent))
+    return missing
+
+
+def script(prefix: str) -> str:
+    """All of it, for a person to read or to run in `mongosh`."""
+    return "\n".join(_lines(prefix)) + "\n"
+
+
+def _lines(prefix: str) -> Iterator[str]:
+    for noun, indexes in INDEXES.items():
+        for index in indexes:
+            keys = json.dumps(dict.fromkeys(index.fields, 1))
+            options = json.dumps(index.options(ttl=True))
+            yield f'db.getCollection("{prefix}.{noun}").createIndex({keys}, {options});'
+    empty = {"_id": BOARD, "schema": VERSION, "lanes": [], "paused": [], "fence": 0, "refused": 0}
+    yield f'db.getCollection("{prefix}.state").insertOne({json.dumps(empty)});'
+
+
+async def _check_server(db: Collections, where: str) -> None:
+    hello = await db.client.admin.command("hello")
+    if hello["maxWireVersion"] < _OLDEST:
+        raise StoreError(f"{where} is older than MongoDB 6.0, which Holdfast needs.")
