@@ -77,7 +77,7 @@ INDEXES: Final[dict[str, tuple[Index, ...]]] = {
         Index(("lock",)),
         Index(("parent_id",)),
         Index(("state", "_id"), sparse=False),
-        Index(("place", "queue", "priority", "run_at"), sparse=False),
+        Index(("place", "state", "queue", "priority", "run_at"), sparse=False),
     ),
     "history": (Index(("task",)),),
 }

@@ -1,0 +1,107 @@
+"""Turns a `TaskFilter` into a query.
+
+The clause that an index serves best comes first: the server's planner does not mind, smaller
+servers that speak its protocol do. No operator stands at the top (`$or` and the like), for the same
+reason.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from holdfast.core.ids import is_task_id
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import Json, State, TaskId
+from holdfast.stores.columns import in_us
+from holdfast.stores.mongo.documents import Document, Place, text_in
+from holdfast.stores.mongo.texts import can_be_text
+
+NOT_STAGED: Final = {"$ne": Place.STAGED.value}
+_NOBODY: Final[Document] = {"_id": {"$in": []}}
+_LAST: Final = 0x10FFFF
+_SURROGATES: Final = range(0xD800, 0xE000)
+_TEXTS: Final = (
+    "lock", "unique_key", "parent_id", "worker_id", "owner", "queue", "priority"
+)  # fmt: skip
+
+
+def query_of(
+    where: TaskFilter,
+    *,
+    states: frozenset[State] | None = None,
+    after: TaskId | None = None,
+    before: TaskId | None = None,
+) -> Document:
+    """Finds what the filter means, in these states only, with ids between these."""
+    texts = [getattr(where, name) for name in ("name", "name_prefix", "tag", *_TEXTS)]
+    if not all(text is None or can_be_text(text) for text in texts):
+        return _NOBODY
+    found: Document = {}
+    if ids := _ids(where.ids, after, before):
+        found["_id"] = ids
+    found |= dict(_clauses(where, states))
+    return found | {"place": NOT_STAGED}
+
+
+def _ids(ids: Iterable[TaskId] | None, after: TaskId | None, before: TaskId | None) -> Document:
+    clause: Document = {}
+    if ids is not None:
+        clause["$in"] = sorted({task_id for task_id in ids if is_task_id(task_id)})
+    if after is not None:
+        clause["$gt"] = after
+    if before is not None:
+        clause["$lt"] = before
+    return clause
+
+
+def _clauses(where: TaskFilter, states: frozenset[State] | None) -> Iterator[tuple[str, Json]]:
+    for name in _TEXTS:
+        if (value := getattr(where, name)) is not None:
+            yield name, str(value)
+    wanted = [given for given in (where.states, states) if given is not None]
+    if wanted:
+        yield "state", _one_of(frozenset.intersection(*wanted))
+    if named := _name(where):
+        yield "name", named
+    if where.tag is not None:
+        yield "tags", where.tag
+    if where.error_type is not None:
+        yield "error.type", text_in(where.error_type)
+    if created := _created(where):
+        yield "created_at", created
+
+
+def _one_of(states: frozenset[State]) -> Json:
+    words = sorted(state.value for state in states)
+    return words[0] if len(words) == 1 else {"$in": words}
+
+
+def _name(where: TaskFilter) -> Json:
+    if where.name_prefix is None:
+        return where.name
+    clause: Document = {} if where.name is None else {"$eq": where.name}
+    clause["$gte"] = where.name_prefix
+    if beyond := _after_all_with(where.name_prefix):
+        clause["$lt"] = beyond
+    return clause
+
+
+def _created(where: TaskFilter) -> Document:
+    clause: Document = {}
+    if where.created_after is not None:
+        clause["$gte"] = in_us(where.created_after)
+    if where.created_before is not None:
+        clause["$lt"] = in_us(where.created_before)
+    return clause
+
+
+def _after_all_with(prefix: str) -> str:
+    """The smallest text that is larger than every text that begins so; empty if there is none."""
+    prefix = prefix.rstrip(chr(_LAST))
+    if not prefix:
+        return ""
+    following = ord(prefix[-1]) + 1
+    if following in _SURROGATES:
+        following = _SURROGATES.stop
+    return prefix[:-1] + chr(following)

@@ -1,0 +1,119 @@
+"""Workers: one document each, `_id` the worker's id. Whose tasks are orphaned is for the sweep."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from bson import ObjectId
+
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.task import Json, WorkerId
+from holdfast.stores.columns import maybe_time
+from holdfast.stores.mongo.connected import Connected
+from holdfast.stores.mongo.connections import Collections
+from holdfast.stores.mongo.documents import Document
+from holdfast.stores.mongo.texts import safe_text
+
+ALIVE: Final = (WorkerStatus.ACTIVE.value, WorkerStatus.DRAINING.value)
+
+
+class KeepsWorkers(Connected):
+    """`ports.store.WorkerStore`, but for `orphans`."""
+
+    async def register(self, worker: WorkerInfo) -> None:
+        async with self._server() as db:
+            fresh = _document(worker, await self._now_us(db))
+            await db.workers.update_one(
+                {"_id": safe_text(worker.id)}, {"$setOnInsert": fresh}, upsert=True
+            )
+
+    async def beat(
+        self, worker_id: WorkerId, *, load: int | None = None, status: WorkerStatus | None = None
+    ) -> bool:
+        said: Document = {"beats": {"$add": ["$beats", 1]}, "beat_at": self._now_expression}
+        if load is not None:
+            said["load"] = {"$literal": load}
+        if status is not None:
+            said["status"] = status.value
+        async with self._server() as db:
+            done = await db.workers.update_one(alive(worker_id), [{"$set": said}])
+            return done.matched_count == 1
+
+    async def workers(self) -> Sequence[WorkerInfo]:
+        async with self._server() as db:
+            return await newest_workers(db)
+
+    async def bury(self, worker_id: WorkerId, *, beats: int | None) -> bool:
+        unchanged = {} if beats is None else {"beats": beats}
+        async with self._server() as db:
+            done = await db.workers.update_one(
+                alive(worker_id) | unchanged, {"$set": {"status": WorkerStatus.DEAD.value}}
+            )
+            return done.matched_count == 1
+
+    async def retire(self, worker_id: WorkerId) -> None:
+        async with self._server() as db:
+            stopped = {"status": WorkerStatus.STOPPED.value}
+            await db.workers.update_one(alive(worker_id), {"$set": stopped})
+
+    async def ask_to_drain(self, worker_id: WorkerId) -> bool:
+        async with self._server() as db:
+            done = await db.workers.update_one(
+                alive(worker_id), {"$set": {"drain_requested": True}}
+            )
+            return done.matched_count == 1
+
+    async def drain_requested(self, worker_id: WorkerId) -> bool:
+        async with self._server() as db:
+            found = await db.workers.find_one({"_id": safe_text(worker_id)}, {"drain_requested": 1})
+            return found is not None and bool(found.get("drain_requested"))
+
+
+def alive(worker_id: WorkerId) -> Document:
+    """Finds the worker if it is alive."""
+    return {"_id": safe_text(worker_id), "status": {"$in": list(ALIVE)}}
+
+
+async def newest_workers(db: Collections) -> tuple[WorkerInfo, ...]:
+    found = db.workers.find({}).sort([("started_at", -1), ("seq", -1)])
+    return tuple(worker_of(document) for document in await found.to_list())
+
+
+def worker_of(found: Mapping[str, Json]) -> WorkerInfo:
+    queues = found.get("queues")
+    return WorkerInfo(
+        id=WorkerId(found["_id"]),
+        host=found["host"],
+        pid=found["pid"],
+        version=found["version"],
+        queues=None if queues is None else tuple(queues),
+        capabilities=frozenset(found["capabilities"]),
+        capacity=found["capacity"],
+        load=found["load"],
+        status=WorkerStatus(found["status"]),
+        beats=found["beats"],
+        started_at=maybe_time(found["started_at"]),
+        beat_at=maybe_time(found["beat_at"]),
+        kind=found["kind"],
+        drain_requested=found.get("drain_requested", False),
+    )
+
+
+def _document(worker: WorkerInfo, now: int) -> Document:
+    """`seq` tells which of two came later, where the clock does not."""
+    return {
+        "seq": ObjectId(),
+        "host": safe_text(worker.host),
+        "pid": worker.pid,
+        "version": worker.version,
+        "queues": None if worker.queues is None else list(worker.queues),
+        "capabilities": sorted(worker.capabilities),
+        "capacity": worker.capacity,
+        "load": worker.load,
+        "status": worker.status.value,
+        "beats": worker.beats,
+        "started_at": now,
+        "beat_at": now,
+        "kind": worker.kind,
+    }

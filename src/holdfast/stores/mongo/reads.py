@@ -1,0 +1,70 @@
+"""Looking at tasks, which changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from pymongo import ASCENDING, DESCENDING
+
+from holdfast.core.attempt import History
+from holdfast.core.ids import is_task_id
+from holdfast.core.query import Page, TaskFilter, page_of, read_cursor
+from holdfast.core.task import Task, TaskId, WorkerId
+from holdfast.stores.mongo.chronicle import history_of
+from holdfast.stores.mongo.connected import Connected
+from holdfast.stores.mongo.documents import task_of
+from holdfast.stores.mongo.filters import NOT_STAGED, query_of
+from holdfast.stores.mongo.texts import safe_text
+
+WITHOUT_HISTORY: Final = {"attempts": 0, "events": 0}
+
+
+class Reads(Connected):
+    """The questions of `ports.store.TaskStore`, but for those about numbers (`numbers.py`)."""
+
+    async def get(self, task_id: TaskId) -> Task | None:
+        if not is_task_id(task_id):
+            return None
+        async with self._server() as db:
+            wanted = {"_id": task_id, "place": NOT_STAGED}
+            found = await db.tasks.find_one(wanted, WITHOUT_HISTORY)
+            return None if found is None else task_of(found)
+
+    async def list(
+        self,
+        where: TaskFilter,
+        *,
+        limit: int,
+        after: str | None = None,
+        oldest_first: bool = False,
+    ) -> Page:
+        last = read_cursor(after, oldest_first=oldest_first)
+        query = query_of(where, after=last) if oldest_first else query_of(where, before=last)
+        direction = ASCENDING if oldest_first else DESCENDING
+        async with self._server() as db:
+            found = db.tasks.find(query, WITHOUT_HISTORY).sort("_id", direction).limit(limit + 1)
+            tasks = [task_of(document) for document in await found.to_list()]
+        return page_of(tasks, limit=limit, oldest_first=oldest_first)
+
+    async def count(self, where: TaskFilter, *, limit: int) -> int:
+        if limit <= 0:
+            return 0
+        async with self._server() as db:
+            return await db.tasks.count_documents(query_of(where), limit=limit)
+
+    async def history(self, task_id: TaskId) -> History | None:
+        """The document first: what moves out of it meanwhile is then in both, not in neither."""
+        if not is_task_id(task_id):
+            return None
+        async with self._server() as db:
+            found = await db.tasks.find_one({"_id": task_id, "place": NOT_STAGED}, {"payload": 0})
+            if found is None:
+                return None
+            chapters = await db.history.find({"task": task_id}).to_list()
+            return history_of(found, chapters)
+
+    async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
+        async with self._server() as db:
+            found = db.tasks.find({"stop_on": safe_text(worker_id)}, {"_id": 1})
+            return sorted(TaskId(document["_id"]) for document in await found.to_list())
