@@ -112,6 +112,11 @@ def order_of(rank: int, task_id: TaskId) -> bytes:
     return (rank + _OFFSET).to_bytes(8, "big") + UUID(task_id).bytes
 
 
+def ready_of(order: bytes, version: int) -> bytes:
+    """What stands in line: the order, and which writing of the document it was."""
+    return order + (version % _VERSIONS).to_bytes(4, "big")
+
+
 def marks(task: Task, place: Place, version: int) -> Document:
     """What indexes find the task by in this place. `idempotent` and `callback_due` are not here:
     they depend on more than the task.
@@ -138,8 +143,7 @@ def _line_marks(task: Task, place: Place, version: int) -> Document:
     lane, run_at = lane_of(task.queue, task.requires), in_us(task.run_at)
     expires = [in_us(task.expires_at)] if task.expires_at else []
     if place is Place.READY:
-        at = version % _VERSIONS
-        found["ready"] = order_of(task.rank, task.id) + at.to_bytes(4, "big")
+        found["ready"] = ready_of(order_of(task.rank, task.id), version)
         found["ready_lane"] = lane
     elif place is Place.BLOCKED:
         found["waits_for"], found["order"] = task.lock, order_of(task.rank, task.id)

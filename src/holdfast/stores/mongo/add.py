@@ -1,0 +1,207 @@
+"""Stores new tasks, all or none, and tells new ones from repeats.
+
+Without keys nothing is looked up: the insert itself finds out whether an id is known. With keys the
+holders are read first, and the unique indexes decide all races: a batch that meets a taken key has
+written nothing, and is planned anew with what is there by then.
+
+Tasks with a lock go in as blocked, and the key is passed on after that (`locks.py`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from pymongo.errors import BulkWriteError, DuplicateKeyError
+
+from holdfast.core.task import Added, NewTask, State, TaskId
+from holdfast.ports.clock import Clock
+from holdfast.stores.columns import span_us
+from holdfast.stores.memory.keys import KeyBook, Plan, Seen
+from holdfast.stores.memory.values import created
+from holdfast.stores.mongo.batches import finish, insert_all
+from holdfast.stores.mongo.chronicle import event_entry, weight_of
+from holdfast.stores.mongo.connected import Connected
+from holdfast.stores.mongo.connections import Collections
+from holdfast.stores.mongo.documents import (
+    Document,
+    Place,
+    fields,
+    marks,
+    place_of,
+    state_in,
+    unique_mark,
+)
+from holdfast.stores.mongo.drafts import taken_keys
+from holdfast.stores.mongo.locks import pass_on
+from holdfast.stores.mongo.points import reached
+from holdfast.stores.mongo.schema import BOARD
+
+_PAUSE: Final = 0.005
+_SHOWN: Final = {
+    "name": 1, "state": 1, "place": 1, "batch": 1, "staged_at": 1, "unique_key": 1, "unique": 1,
+    "idempotent": 1, "idempotent_until": 1, "fingerprint": 1,
+}  # fmt: skip
+
+
+class _Known(NamedTuple):
+    """What was found of the batch's ids and keys."""
+
+    ids: dict[TaskId, Document]
+    unique: dict[tuple[str, str], TaskId]
+    seen: dict[str, Seen]
+    states: dict[TaskId, State]
+
+    def staged(self) -> set[str]:
+        """The batches that are under way and have one of these."""
+        return {one["batch"] for one in self.ids.values() if one["place"] == Place.STAGED}
+
+
+class Adds(Connected):
+    """`TaskStore.add`."""
+
+    def __init__(self, url: str, *, clock: Clock | None = None, schema: str | None = None) -> None:
+        super().__init__(url, clock=clock, schema=schema)
+        self._lanes: frozenset[str] = frozenset()
+
+    async def add(self, tasks: Sequence[NewTask], *, idempotency_window: float) -> Sequence[Added]:
+        if not tasks:
+            return []
+        async with self._server() as db:
+            answers = await self._add(db, tasks, span_us(idempotency_window), again=False)
+            while answers is None:
+                await asyncio.sleep(_PAUSE)
+                answers = await self._add(db, tasks, span_us(idempotency_window), again=True)
+            return answers
+
+    async def _add(
+        self, db: Collections, tasks: Sequence[NewTask], window: int, *, again: bool
+    ) -> Sequence[Added] | None:
+        """None if a key was taken meanwhile, or is in the hands of a batch under way."""
+        now = await self._now_us(db)
+        known = await _look_up(db, tasks, also_ids=again)
+        if under_way := known.staged():
+            for batch in under_way:
+                await finish(db, batch, now)
+            return None
+        book = KeyBook()
+        book.seen |= known.seen
+        plan = book.plan(tasks, known=known.ids, unique=known.unique, now=now, until=now + window)
+        documents = [_document(new, now, plan.seen) for new in plan.fresh]
+        await self._introduce({one["lane"] for one in documents}, db)
+        await _release(db, plan, known, now)
+        if not await _insert(db, documents, now):
+            return None
+        states = {TaskId(one["_id"]): State(one["state"]) for one in documents}
+        return await _answers(db, plan, documents, known.states | states)
+
+    async def _introduce(self, lanes: set[str], db: Collections) -> None:
+        """See to it that claimers know of these lanes before there is anything in them."""
+        fresh = sorted(lanes - self._lanes)
+        if fresh:
+            change = {"$addToSet": {"lanes": {"$each": fresh}}}
+            await db.state.update_one({"_id": BOARD}, change)
+            self._lanes |= set(fresh)
+            reached("lane-known")
+
+
+async def _look_up(db: Collections, tasks: Sequence[NewTask], *, also_ids: bool) -> _Known:
+    """The holders of the batch's keys; and its ids, if one of them may be known."""
+    keys = sorted({new.idempotency_key for new in tasks if new.idempotency_key is not None})
+    wanted = {unique_mark(t.name, t.unique_key) for t in tasks if t.unique_key is not None}
+    by_key = await _find(db, "idempotent", keys)
+    by_mark = await _find(db, "unique", sorted(wanted))
+    ids = sorted({new.id for new in tasks})
+    by_id = await _find(db, "_id", ids) if also_ids or by_key or by_mark else []
+    every = (*by_key, *by_mark, *by_id)
+    known = _Known({}, {}, {}, {})
+    for one in every:
+        task_id = TaskId(one["_id"])
+        known.states[task_id] = State(one["state"])
+        if "unique" in one:
+            known.unique[one["name"], one["unique_key"]] = task_id
+        if "idempotent" in one:
+            until = one["idempotent_until"]
+            known.seen[one["idempotent"]] = Seen(task_id, one.get("fingerprint"), until)
+        if one["_id"] in ids or one["place"] == Place.STAGED:
+            known.ids[task_id] = one
+    return known
+
+
+async def _find(db: Collections, field: str, values: Sequence[str]) -> Sequence[Document]:
+    if not values:
+        return ()
+    return await db.tasks.find({field: {"$in": values}}, _SHOWN).to_list()
+
+
+def _document(new: NewTask, now: int, seen: Mapping[str, Seen]) -> Document:
+    """A new task as it goes in."""
+    task = created(new, now)
+    place = place_of(task, now)
+    event = event_entry(0, now, "submitted")
+    document = fields(task) | marks(task, place, 1)
+    document |= {
+        "version": 1,
+        "place": place.value,
+        "state": state_in(place, task.state).value,
+        "events": [event],
+        "noted": 1,
+        "entries": 1,
+        "weight": weight_of([event]),
+    }
+    if new.fingerprint is not None:
+        document["fingerprint"] = new.fingerprint
+    if new.idempotency_key is not None:
+        document["idempotent"] = new.idempotency_key
+        document["idempotent_until"] = seen[new.idempotency_key].until
+    return document
+
+
+async def _release(db: Collections, plan: Plan, known: _Known, now: int) -> None:
+    """Take used-up idempotency keys off the tasks that had them."""
+    stale = [key for key in plan.seen if key in known.seen]
+    for key in stale:
+        holder = {"_id": known.seen[key].task_id, "idempotent": key}
+        await db.tasks.update_one(
+            holder | {"idempotent_until": {"$lte": now}},
+            {"$unset": {"idempotent": "", "idempotent_until": ""}, "$inc": {"version": 1}},
+        )
+    if stale:
+        reached("key-released")
+
+
+async def _insert(db: Collections, documents: Sequence[Document], now: int) -> bool:
+    """Write all or none; False if a key is taken."""
+    try:
+        if len(documents) == 1:
+            await db.tasks.insert_one(documents[0])
+        elif documents:
+            return await insert_all(db, documents, now)
+    except DuplicateKeyError:
+        return False
+    except BulkWriteError as error:
+        taken_keys(error)
+        return False
+    return True
+
+
+async def _answers(
+    db: Collections, plan: Plan, documents: Sequence[Document], states: dict[TaskId, State]
+) -> Sequence[Added]:
+    """The answers, with every task's state after the whole batch."""
+    contested = [one["lock"] for one in documents if one["place"] == Place.BLOCKED]
+    if contested:
+        reached("added")
+        await pass_on(db, set(contested))
+    unsure = [one["_id"] for one in documents if one["place"] == Place.BLOCKED]
+    states |= await _states(db, unsure)
+    return [Added(task_id, outcome, states[task_id]) for task_id, outcome in plan.answers]
+
+
+async def _states(db: Collections, ids: Iterable[str]) -> dict[TaskId, State]:
+    wanted = list(ids)
+    if not wanted:
+        return {}
+    found = db.tasks.find({"_id": {"$in": wanted}}, {"state": 1})
+    return {TaskId(one["_id"]): State(one["state"]) async for one in found}

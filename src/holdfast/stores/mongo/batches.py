@@ -1,0 +1,123 @@
+"""Writes many new tasks, all or none.
+
+On a replica set that is a transaction. A single server has none, so there the tasks go in
+**staged** first: they have taken their keys, and nobody sees them. Then one document is written
+that says the batch counts; from that instant it does. Then they are shown, each moved to its
+place, and the document goes.
+
+Whoever dies on the way leaves staged tasks behind, and the sweep looks for the document: if it is
+there, it shows the tasks; if not, and some time has passed, it writes one that says the batch does
+*not* count, and removes them. Both are the same document, so only one of them can be written: a
+slow submitter finds its batch given up, and tries again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from secrets import token_hex
+from typing import Final
+
+from pymongo.asynchronous.client_session import AsyncClientSession
+from pymongo.errors import BulkWriteError, DuplicateKeyError
+from pymongo.read_concern import ReadConcern
+
+from holdfast.stores.columns import as_time
+from holdfast.stores.mongo.connections import DURABLE, Collections
+from holdfast.stores.mongo.documents import MARKS, Document, Place
+from holdfast.stores.mongo.drafts import LEAN, Draft, write
+from holdfast.stores.mongo.locks import pass_on
+from holdfast.stores.mongo.points import reached
+
+PATIENCE: Final = 10_000_000
+"""Microseconds after which a batch without a word is given up."""
+_KEYS: Final = ("unique", "idempotent")
+
+
+async def insert_all(db: Collections, documents: Sequence[Document], now: int) -> bool:
+    """Write all or none; False if the batch was given up by somebody. A taken key is raised as
+    `BulkWriteError`, and then nothing was written.
+    """
+    if db.transactions:
+        await _in_a_transaction(db, documents)
+        return True
+    return await _staged(db, documents, now)
+
+
+async def _in_a_transaction(db: Collections, documents: Sequence[Document]) -> None:
+    async def insert(session: AsyncClientSession) -> None:
+        await db.tasks.insert_many(documents, session=session)
+
+    async with db.client.start_session() as session:
+        await session.with_transaction(
+            insert, read_concern=ReadConcern("snapshot"), write_concern=DURABLE
+        )
+
+
+async def _staged(db: Collections, documents: Sequence[Document], now: int) -> bool:
+    batch = token_hex(12)
+    try:
+        await db.tasks.insert_many([_hidden(one, batch, now) for one in documents])
+    except BulkWriteError:
+        await _remove(db, batch)
+        raise
+    reached("batch-staged")
+    if not await _decide(db, batch, now, counts=True):
+        await _remove(db, batch)
+        return False
+    reached("batch-committed")
+    await _show(db, batch, now)
+    return True
+
+
+def _hidden(document: Document, batch: str, now: int) -> Document:
+    """A document that has its keys, and no place."""
+    hidden = {name: v for name, v in document.items() if name not in MARKS or name in _KEYS}
+    return hidden | {"place": Place.STAGED.value, "batch": batch, "staged_at": now}
+
+
+async def _decide(db: Collections, batch: str, now: int, *, counts: bool) -> bool:
+    """Say whether a batch counts; False if the opposite was said before."""
+    try:
+        await db.batches.insert_one({"_id": batch, "counts": counts, "at": as_time(now)})
+    except DuplicateKeyError:
+        said = await db.batches.find_one({"_id": batch})
+        return said is not None and said["counts"] is counts
+    return True
+
+
+async def finish(db: Collections, batch: str, now: int) -> None:
+    """See to a batch that somebody left behind, or may still be busy with."""
+    said = await db.batches.find_one({"_id": batch})
+    if said is not None and said["counts"]:
+        await _show(db, batch, now)
+    elif said is not None:
+        await _remove(db, batch)
+    else:
+        await _give_up(db, batch, now)
+
+
+async def _give_up(db: Collections, batch: str, now: int) -> None:
+    one = await db.tasks.find_one({"batch": batch}, {"staged_at": 1})
+    is_old = one is not None and one["staged_at"] <= now - PATIENCE
+    if is_old and await _decide(db, batch, now, counts=False):
+        await _remove(db, batch)
+
+
+async def _show(db: Collections, batch: str, now: int) -> None:
+    """Move the tasks of a batch that counts to their places."""
+    while staged := await db.tasks.find({"batch": batch}, LEAN).to_list():
+        drafts = [Draft(document) for document in staged]
+        for draft in drafts:
+            draft.move(draft.task, now)
+            draft.set(batch=None, staged_at=None)
+        written = await write(db, drafts)
+        contested = {draft.contested for draft in written.done if draft.contested is not None}
+        if contested:
+            reached("added")
+            await pass_on(db, contested)
+    reached("batch-shown")
+    await db.batches.delete_one({"_id": batch, "counts": True})
+
+
+async def _remove(db: Collections, batch: str) -> None:
+    await db.tasks.delete_many({"batch": batch, "place": Place.STAGED.value})

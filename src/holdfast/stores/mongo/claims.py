@@ -1,0 +1,232 @@
+"""Starts tasks for a worker.
+
+Four commands, whatever their number: read the board with the worker and the time; move what is due
+(usually nothing is); read the first of the line; start them with one update. That update names
+each task by its `ready` mark, which says which writing of the document was read: what another
+started, moved or changed meanwhile is not matched, and what is matched is as it was read. If fewer
+were started than asked, the claim's token tells which.
+
+Tasks with a lock take two commands more. Their fence is drawn *after* they were started: a fence
+drawn before could be handed out by a slow claimer when a later holder has a larger one already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from secrets import token_hex
+from typing import Final, NamedTuple
+
+from pymongo import ReturnDocument, UpdateOne
+
+from holdfast.core.attempt import Claim, Claimed
+from holdfast.core.fleet import WorkerStatus
+from holdfast.core.task import Cause, Json, Priority, State, TaskId, WorkerId
+from holdfast.errors import WorkerGone
+from holdfast.ports.clock import Clock
+from holdfast.stores.mongo.alarms import ring_alarms
+from holdfast.stores.mongo.connected import Connected
+from holdfast.stores.mongo.connections import Collections
+from holdfast.stores.mongo.documents import Document, Place, parted
+from holdfast.stores.mongo.points import reached
+from holdfast.stores.mongo.reach import Reach
+from holdfast.stores.mongo.schema import BOARD
+
+_ALIVE: Final = (WorkerStatus.ACTIVE, WorkerStatus.DRAINING)
+_MOST_REACHES: Final = 64
+_SHOWN: Final = {"attempts": 0, "events": 0, "result": 0, "error": 0}
+
+
+class _View(NamedTuple):
+    """The board as a claim sees it."""
+
+    now: int
+    lanes: Sequence[str]
+
+
+class Claims(Connected):
+    """`TaskStore.claim`."""
+
+    def __init__(self, url: str, *, clock: Clock | None = None, schema: str | None = None) -> None:
+        super().__init__(url, clock=clock, schema=schema)
+        self._reaches: dict[tuple[str, ...], Reach] = {}
+
+    async def claim(
+        self,
+        worker_id: WorkerId,
+        *,
+        queues: Collection[str] | None,
+        capabilities: frozenset[str],
+        limit: int,
+    ) -> Claimed:
+        async with self._server() as db:
+            view = await self._view(db, worker_id, queues, capabilities)
+            await ring_alarms(db, view.now)
+            first = await self._first_in_line(db, view.lanes, limit)
+            claims = await _start(db, first, worker_id, view.now)
+            if limit > 0 and len(claims) == limit:
+                return Claimed(claims, 0.0)  # who got all they asked for may ask again at once
+            return Claimed(claims, await _next_due(db, view))
+
+    async def _view(
+        self,
+        db: Collections,
+        worker_id: WorkerId,
+        queues: Collection[str] | None,
+        capabilities: frozenset[str],
+    ) -> _View:
+        """What this worker may take, and now."""
+        pipeline: Sequence[Document] = [
+            {"$match": {"_id": BOARD}},
+            {"$set": {"now": "$$NOW", "asking": worker_id}},
+            {"$lookup": {
+                "from": db.workers.name, "localField": "asking", "foreignField": "_id",
+                "as": "worker",
+            }},
+        ]  # fmt: skip
+        (board,) = await (await db.state.aggregate(pipeline)).to_list()
+        if not any(worker["status"] in _ALIVE for worker in board["worker"]):
+            raise WorkerGone(worker_id)
+        closed = set(board["paused"])
+        lanes = []
+        for lane in board["lanes"]:
+            queue, requires = parted(lane)
+            served = queues is None or queue in queues
+            if served and queue not in closed and requires <= capabilities:
+                lanes.append(lane)
+        return _View(self._us(board["now"]), sorted(lanes))
+
+    async def _first_in_line(
+        self, db: Collections, lanes: Sequence[str], limit: int
+    ) -> Sequence[Document]:
+        if limit <= 0 or not lanes:
+            return ()
+        reach = self._reach(lanes)
+        found: Sequence[Document] = ()
+        for bound in reach.bounds(limit):
+            line = db.tasks.find(in_line(lanes, bound), _SHOWN, sort=[("ready", 1)], limit=limit)
+            found = await line.to_list()
+            if len(found) == limit:
+                break
+        reach.learn([one["ready"] for one in found], more=len(found) == limit)
+        return found
+
+    def _reach(self, lanes: Sequence[str]) -> Reach:
+        if len(self._reaches) > _MOST_REACHES:
+            self._reaches.clear()
+        return self._reaches.setdefault(tuple(lanes), Reach())
+
+
+def in_line(lanes: Sequence[str], bound: bytes | None) -> Document:
+    """The filter for what stands in these lanes, up to a bound."""
+    where: Document = {"ready_lane": among(lanes)}
+    if bound is not None:
+        where["ready"] = {"$lt": bound}
+    return where
+
+
+def among(lanes: Sequence[str]) -> Json:
+    return lanes[0] if len(lanes) == 1 else {"$in": list(lanes)}
+
+
+async def _next_due(db: Collections, view: _View) -> float | None:
+    if not view.lanes:
+        return None
+    where = {"due_lane": among(view.lanes)}
+    found = await db.tasks.find_one(where, {"due": 1}, sort=[("due", 1)])
+    return None if found is None else max(0, found["due"] - view.now) / 1e6
+
+
+async def _start(
+    db: Collections, documents: Sequence[Document], worker_id: WorkerId, now: int
+) -> Sequence[Claim]:
+    if not documents:
+        return ()
+    token = token_hex(8)
+    ids, ready = [one["_id"] for one in documents], [one["ready"] for one in documents]
+    started = await db.tasks.update_many(
+        {"_id": {"$in": ids}, "ready": {"$in": ready}}, _starting(worker_id, token, now)
+    )
+    reached("claimed")
+    if started.modified_count < len(documents):
+        mine = await _ids(db, {"_id": {"$in": ids}, "claim": token})
+        documents = [one for one in documents if one["_id"] in mine]
+    fences = await _fences(db, [one for one in documents if "lock" in one], token)
+    return [
+        _claim_of(one, worker_id, fences.get(one["_id"]))
+        for one in documents
+        if "lock" not in one or one["_id"] in fences
+    ]
+
+
+def _starting(worker_id: WorkerId, token: str, now: int) -> Document:
+    return {
+        "$set": {
+            "place": Place.RUNNING.value,
+            "state": State.RUNNING.value,
+            "worker_id": worker_id,
+            "running_on": worker_id,
+            "started_at": now,
+            "claim": token,
+        },
+        "$unset": {"ready": "", "ready_lane": "", "alarm": ""},
+        "$inc": {"attempt": 1, "version": 1},
+    }
+
+
+async def _fences(db: Collections, locked: Sequence[Document], token: str) -> Mapping[str, int]:
+    """Draw a fence for each; those that were taken away meanwhile are left out."""
+    if not locked:
+        return {}
+    board = await db.state.find_one_and_update(
+        {"_id": BOARD},
+        {"$inc": {"fence": len(locked)}},
+        projection={"fence": 1},
+        return_document=ReturnDocument.AFTER,
+    )
+    reached("fence-drawn")
+    assert board is not None
+    first = board["fence"] - len(locked) + 1
+    fences = {one["_id"]: first + number for number, one in enumerate(locked)}
+    written = await db.tasks.bulk_write(
+        [
+            UpdateOne(
+                {"_id": task_id, "claim": token, "place": Place.RUNNING.value},
+                {"$set": {"fence": fence}, "$inc": {"version": 1}},
+            )
+            for task_id, fence in fences.items()
+        ],
+        ordered=False,
+    )
+    if written.matched_count == len(locked):
+        return fences
+    where = {"_id": {"$in": [*fences]}, "claim": token, "place": Place.RUNNING.value}
+    mine = await _ids(db, where)
+    return {task_id: fence for task_id, fence in fences.items() if task_id in mine}
+
+
+async def _ids(db: Collections, where: Document) -> set[str]:
+    return {one["_id"] async for one in db.tasks.find(where, {"_id": 1})}
+
+
+def _claim_of(one: Mapping[str, Json], worker_id: WorkerId, fence: int | None) -> Claim:
+    """A task as it was read, started."""
+    return Claim(
+        task_id=TaskId(one["_id"]),
+        attempt=one["attempt"] + 1,
+        worker_id=worker_id,
+        name=one["name"],
+        queue=one["queue"],
+        priority=Priority(one["priority"]),
+        payload=one["payload"],
+        charged=one["charged"],
+        max_retries=one["max_retries"],
+        crash_count=one["crash_count"],
+        timeout=one.get("timeout"),
+        retry=one.get("retry"),
+        lock=one.get("lock"),
+        fence=fence,
+        cause=Cause(one["cause"]),
+        trace=one.get("trace"),
+        owner=one.get("owner"),
+        cancel_requested=False,
+    )

@@ -1,0 +1,167 @@
+"""Writes how attempts ended and what running ones report, each only for who holds the lease.
+
+Two commands for a whole batch: read, write. A settlement that comes too late costs a look into the
+history: it may be the repeat of one that was saved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from holdfast.core.attempt import Refusal, Report, Settlement
+from holdfast.core.lifecycle import cancelled_instead
+from holdfast.core.task import State, TaskId
+from holdfast.stores.columns import as_time
+from holdfast.stores.memory.values import holds_lease, reported, settled
+from holdfast.stores.mongo.chronicle import running_attempt
+from holdfast.stores.mongo.connected import Connected
+from holdfast.stores.mongo.connections import Collections
+from holdfast.stores.mongo.documents import Document, Place
+from holdfast.stores.mongo.drafts import LEAN, Draft, write
+from holdfast.stores.mongo.locks import pass_on
+from holdfast.stores.mongo.points import reached
+from holdfast.stores.mongo.schema import BOARD
+
+_LEAN_NOW: Final[Sequence[Document]] = [{"$set": {"now": "$$NOW"}}, {"$project": LEAN}]
+_Saved = set[tuple[str, int, str, str]]
+"""(task, attempt, worker, how it ended)."""
+
+
+class Settles(Connected):
+    """`TaskStore.save` and `report`."""
+
+    async def save(self, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
+        if not settlements:
+            return ()
+        async with self._server() as db:
+            refusals: Sequence[Refusal] | None = None
+            noted: set[Settlement] = set()
+            while refusals is None:
+                refusals = await self._save(db, settlements, noted)
+            return refusals
+
+    async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
+        async with self._server() as db:
+            refusals: list[Refusal] = []
+            while reports:
+                reports = await self._report(db, reports, refusals)
+            await _count(db, len(refusals))
+            return refusals
+
+    async def _save(
+        self, db: Collections, settlements: Sequence[Settlement], noted: set[Settlement]
+    ) -> Sequence[Refusal] | None:
+        """None: another writer was faster somewhere. All is tried again, and what was written by
+        then is found to be saved, or in `noted`: refused, and the history has it.
+        """
+        drafts, now = await self._drafts(db, {one.task_id for one in settlements})
+        late = []
+        for one in settlements:
+            draft = drafts.get(one.task_id)
+            if draft is None or not holds_lease(draft.task, one):
+                late.append(one)
+            else:
+                _settle(draft, one, now)
+        saved = await _saved(db, late) if late else set()
+        refused = [one for one in late if not _is_saved(one, drafts, saved)]
+        for one in refused:
+            if one.task_id in drafts and one not in noted:
+                drafts[one.task_id].note(
+                    now, "late_result_refused", attempt=one.attempt, worker_id=one.worker_id
+                )
+        refusals = [_refusal(one, drafts.get(one.task_id)) for one in refused]
+        written = await write(db, [draft for draft in drafts.values() if draft.is_changed])
+        contested = {draft.contested for draft in written.done if draft.contested is not None}
+        if contested:
+            reached("settled")
+            await pass_on(db, contested)
+        if written.lost:
+            done = {draft.task.id for draft in written.done}
+            noted |= {one for one in refused if one.task_id in done}
+            return None
+        await _count(db, len(refusals))
+        return refusals
+
+    async def _report(
+        self, db: Collections, reports: Sequence[Report], refusals: list[Refusal]
+    ) -> Sequence[Report]:
+        """Returns those to be tried again."""
+        drafts, now = await self._drafts(db, {one.task_id for one in reports})
+        for one in reports:
+            draft = drafts.get(one.task_id)
+            if draft is None or not holds_lease(draft.task, one):
+                refusals.append(_refusal(one, draft))
+                continue
+            draft.change(reported(draft.task, one))
+            for line in one.logs:
+                draft.note(now, "log", attempt=one.attempt, worker_id=one.worker_id, detail=line)
+        written = await write(db, [draft for draft in drafts.values() if draft.is_changed])
+        lost = {draft.task.id for draft in written.lost}
+        return [one for one in reports if one.task_id in lost]
+
+    async def _drafts(self, db: Collections, ids: set[TaskId]) -> tuple[dict[TaskId, Draft], int]:
+        """What is to be changed, and now; without a task nobody asks for the time."""
+        wanted = {"_id": {"$in": sorted(ids)}, "place": {"$ne": Place.STAGED.value}}
+        answer = await db.tasks.aggregate([{"$match": wanted}, *_LEAN_NOW])
+        found = await answer.to_list()
+        now = self._us(found[0]["now"]) if found else 0
+        return {TaskId(one["_id"]): Draft(one) for one in found}, now
+
+
+def _settle(draft: Draft, settlement: Settlement, now: int) -> None:
+    task = draft.task
+    if task.cancel_requested:
+        settlement = cancelled_instead(settlement)
+    running = running_attempt(task)
+    assert running is not None
+    draft.end_attempt(
+        replace(
+            running,
+            ended_at=as_time(now),
+            ended=settlement.ended,
+            charged=settlement.charged > task.charged,
+            error=settlement.error,
+        )
+    )
+    draft.move(settled(task, settlement, now), now)
+
+
+async def _saved(db: Collections, late: Sequence[Settlement]) -> _Saved:
+    """The ended attempts of these tasks: embedded ones, and in chapters if not found there."""
+    ids = sorted({one.task_id for one in late})
+    ends = {"attempts.number": 1, "attempts.worker_id": 1, "attempts.ended": 1}
+    found = await db.tasks.find({"_id": {"$in": ids}}, ends).to_list()
+    saved = {key for one in found for key in _ends(one["_id"], one)}
+    if all(_key(one) in saved for one in late):
+        return saved
+    chapters = await db.history.find({"task": {"$in": ids}}, ends | {"task": 1}).to_list()
+    return saved | {key for one in chapters for key in _ends(one["task"], one)}
+
+
+def _ends(task_id: str, part: Document) -> _Saved:
+    entries = part.get("attempts", ())
+    return {(task_id, e["number"], e["worker_id"], e["ended"]) for e in entries}
+
+
+def _key(one: Settlement) -> tuple[str, int, str, str]:
+    return (one.task_id, one.attempt, one.worker_id, one.ended.value)
+
+
+def _is_saved(one: Settlement, drafts: dict[TaskId, Draft], saved: _Saved) -> bool:
+    if _key(one) in saved:
+        return True
+    draft = drafts.get(one.task_id)
+    return draft is not None and draft.has_ended(one.attempt, one.worker_id, one.ended.value)
+
+
+def _refusal(late: Settlement | Report, draft: Draft | None) -> Refusal:
+    holder = draft.task.worker_id if draft and draft.task.state is State.RUNNING else None
+    return Refusal(late.task_id, late.attempt, late.worker_id, holder)
+
+
+async def _count(db: Collections, refused: int) -> None:
+    if refused:
+        reached("refused")
+        await db.state.update_one({"_id": BOARD}, {"$inc": {"refused": refused}})
