@@ -19,6 +19,10 @@ from holdfast.stores.mongo.connections import Collection, Collections
 
 VERSION: Final = 1
 BOARD: Final = "board"
+EMPTY_BOARD: Final[Mapping[str, Json]] = {
+    "_id": BOARD, "schema": VERSION, "lanes": [], "paused": [], "fence": 0, "refused": 0,
+}  # fmt: skip
+"""The one document of the whole store: which lanes there are, what is paused, and counters."""
 NEVER: Final = 2_147_483_647
 """Seconds: what a TTL index waits for until the first prune says how long tasks are kept."""
 _OLDEST: Final = 17
@@ -60,7 +64,6 @@ class Index(NamedTuple):
 INDEXES: Final[dict[str, tuple[Index, ...]]] = {
     "tasks": (
         Index(("ready_lane", "ready")),
-        Index(("ready",)),
         Index(("due_lane", "due")),
         Index(("alarm",)),
         Index(("unique",), unique=True),
@@ -114,8 +117,8 @@ async def migrate(db: Collections, where: str, *, ttl: bool) -> Sequence[int]:
     await _check_server(db, where)
     for collection, missing in await missing_indexes(db):
         await collection.create_indexes([index.model(ttl=ttl) for index in missing])
-    empty = {"schema": VERSION, "lanes": [], "paused": [], "fence": 0, "refused": 0}
-    written = await db.state.update_one({"_id": BOARD}, {"$setOnInsert": empty}, upsert=True)
+    new = {"$setOnInsert": {name: value for name, value in EMPTY_BOARD.items() if name != "_id"}}
+    written = await db.state.update_one({"_id": BOARD}, new, upsert=True)
     return [VERSION] if written.upserted_id is not None else []
 
 
@@ -142,8 +145,7 @@ def _lines(prefix: str) -> Iterator[str]:
             keys = json.dumps(dict.fromkeys(index.fields, 1))
             options = json.dumps(index.options(ttl=True))
             yield f'db.getCollection("{prefix}.{noun}").createIndex({keys}, {options});'
-    empty = {"_id": BOARD, "schema": VERSION, "lanes": [], "paused": [], "fence": 0, "refused": 0}
-    yield f'db.getCollection("{prefix}.state").insertOne({json.dumps(empty)});'
+    yield f'db.getCollection("{prefix}.state").insertOne({json.dumps(EMPTY_BOARD)});'
 
 
 async def _check_server(db: Collections, where: str) -> None:

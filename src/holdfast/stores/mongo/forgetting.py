@@ -1,0 +1,117 @@
+"""Forgets tasks: on an operator's word (`discard`), and when they are old enough (`prune`).
+
+A task goes first, then the chapters of its history: whoever dies in between leaves chapters of a
+task that is not there, which the next prune finds. The server's own TTL indexes are told the
+retentions, and a day more: they are for a store that nobody prunes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import timedelta
+from typing import Final
+
+from pymongo.errors import OperationFailure
+
+from holdfast.core.lifecycle import TERMINAL
+from holdfast.core.query import TaskFilter
+from holdfast.ports.clock import Clock
+from holdfast.stores.columns import as_time, span_us
+from holdfast.stores.mongo.connected import Connected
+from holdfast.stores.mongo.connections import Collections
+from holdfast.stores.mongo.documents import Document, Place
+from holdfast.stores.mongo.filters import query_of
+from holdfast.stores.mongo.fleet import ALIVE
+from holdfast.stores.mongo.points import reached
+from holdfast.stores.mongo.schema import NEVER
+
+_DAY: Final = 86_400
+_SLICE: Final = 1_000
+
+
+class Forgets(Connected):
+    """`TaskStore.discard` and `prune`."""
+
+    def __init__(self, url: str, *, clock: Clock | None = None, schema: str | None = None) -> None:
+        super().__init__(url, clock=clock, schema=schema)
+        self._kept_for: tuple[float, float] | None = None
+
+    async def discard(self, where: TaskFilter, *, limit: int) -> int:
+        async with self._server() as db:
+            gone = 0
+            while gone < limit:
+                count = min(_SLICE, limit - gone)
+                query = query_of(where, states=TERMINAL)
+                line = db.tasks.find(query, {"_id": 1}).sort("_id", 1).limit(count)
+                ids = [one["_id"] async for one in line]
+                gone += await _forget(db, ids)
+                if len(ids) < count:
+                    break
+            return gone
+
+    async def prune(self, *, retention: float, dead_letter_retention: float, limit: int) -> int:
+        async with self._server() as db:
+            now = await self._now_us(db)
+            await self._tell_the_server(db, retention, dead_letter_retention)
+            await _forget_used_up(db, now, now - span_us(retention))
+            gone = await _prune(db, "ended_on", now - span_us(retention), limit)
+            too_old = now - span_us(dead_letter_retention)
+            return gone + await _prune(db, "died_on", too_old, limit - gone)
+
+    async def _tell_the_server(self, db: Collections, ended: float, died: float) -> None:
+        """Set the TTL indexes; without the right to, prune does it all."""
+        if self._clock is not None or self._kept_for == (ended, died):
+            return
+        with suppress(OperationFailure):
+            for name, seconds in (("ended_on", ended), ("died_on", died)):
+                after = int(min(seconds + _DAY, NEVER))
+                index = {"name": name, "expireAfterSeconds": after}
+                await db.tasks.database.command("collMod", db.tasks.name, index=index)
+        self._kept_for = (ended, died)
+
+
+async def _prune(db: Collections, mark: str, oldest: int, limit: int) -> int:
+    """Dates are kept in milliseconds: the microseconds decide."""
+    gone = 0
+    while gone < limit:
+        count = min(_SLICE, limit - gone)
+        query = {mark: {"$lte": as_time(oldest)}, "finished_at": {"$lt": oldest}}
+        line = db.tasks.find(query, {"_id": 1}).sort(mark, 1).limit(count)
+        ids = [one["_id"] async for one in line]
+        gone += await _forget(db, ids)
+        if len(ids) < count:
+            break
+    return gone
+
+
+async def _forget(db: Collections, ids: Sequence[str]) -> int:
+    if not ids:
+        return 0
+    done = await db.tasks.delete_many({"_id": {"$in": ids}, "place": Place.DONE.value})
+    reached("forgotten")
+    if done.deleted_count < len(ids):
+        kept = {one["_id"] async for one in db.tasks.find({"_id": {"$in": ids}}, {"_id": 1})}
+        ids = [task_id for task_id in ids if task_id not in kept]
+    await db.history.delete_many({"task": {"$in": ids}})
+    return done.deleted_count
+
+
+async def _forget_used_up(db: Collections, now: int, oldest: int) -> None:
+    """Idempotency keys, workers, chapters without a task, and batches that were given up."""
+    await db.tasks.update_many(
+        {"idempotent_until": {"$lte": now}},
+        {"$unset": {"idempotent": "", "idempotent_until": ""}, "$inc": {"version": 1}},
+    )
+    await db.workers.delete_many({"beat_at": {"$lt": oldest}, "status": {"$nin": [*ALIVE]}})
+    await db.batches.delete_many({"at": {"$lt": as_time(now) - timedelta(days=1)}})
+    await _forget_stray_chapters(db)
+
+
+async def _forget_stray_chapters(db: Collections) -> None:
+    pipeline: Sequence[Document] = [{"$sort": {"task": 1}}, {"$group": {"_id": "$task"}}]
+    ids = [one["_id"] async for one in await db.history.aggregate(pipeline)]
+    for first in range(0, len(ids), _SLICE):
+        some = ids[first : first + _SLICE]
+        known = {one["_id"] async for one in db.tasks.find({"_id": {"$in": some}}, {"_id": 1})}
+        await db.history.delete_many({"task": {"$in": sorted(set(some) - known)}})
