@@ -21,7 +21,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from bench.environments import ROOT
+from bench.environments import ROOT, Unavailable
 from bench.page import part, renewed
 from bench.parts import GROUPS, NAMES, PARTS, Part
 from bench.run import Run
@@ -43,7 +43,11 @@ def play(run: Run, page: Path, parts: Sequence[Part] = PARTS) -> dict[str, Any]:
         if not one.names & run.chosen:
             continue
         run.begin()
-        found = one.measure(run)
+        try:
+            found = one.measure(run)
+        except Unavailable as problem:
+            print(f"{one.title}: not measured: {problem}", file=sys.stderr, flush=True)
+            continue
         text = part(one.title, stamp(run.samples.watch, run.versions), found.body)
         print(text, flush=True)
         if is_written(one, run):

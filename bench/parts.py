@@ -8,6 +8,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from bench import bloat, endurance, growth, pinned, rounds, sqlite, tables
+from bench.dispatch import measure as dispatch
+from bench.dispatch.text import text as dispatch_text
+from bench.handing import measure as handing
 from bench.peers.roster import BARE, HOLDFAST, HOLDFAST_SQLITE, HUEY_SQLITE, PEERS
 from bench.rounds import BETWEEN, WITHIN
 from bench.run import Run
@@ -83,6 +86,18 @@ def _peers(run: Run) -> Found:
     return Found("".join(parts), _data(found, targets(found)))
 
 
+def _dispatch(run: Run) -> Found:
+    arena = run.arena(frozenset({"postgres", "redis"}))
+    found, failures = dispatch.measure(arena, run.size, run.samples.watch)
+    data = {title: asdict(one) for title, one in found.items()}
+    body = dispatch_text(found, failures)
+    if arena.postgres and arena.redis:
+        handed = handing.measure(arena.postgres, arena.redis, run.size, run.samples.watch)
+        body += handing.text(handed)
+        data["ids from Redis"] = {"cases": [asdict(one) for one in handed]}
+    return Found(body, {**data, "failures": failures})
+
+
 def _growth(run: Run) -> Found:
     with run.samples.watch.watching():
         costs = endurance.grow(run.postgres(), endurance.dose(run).sizes)
@@ -142,6 +157,7 @@ PARTS = (
         names=frozenset({"limit", HOLDFAST.key, *(peer.key for peer in PEERS)}),
         measure=_peers,
     ),
+    _one("dispatch", "PostgreSQL: what wakes a worker", _dispatch),
     _one("growth", "PostgreSQL: a deep backlog", _growth, lengthy=True),
     _one("snapshot", "PostgreSQL: an old snapshot", _snapshot, lengthy=True),
     _one("bloat", "PostgreSQL: bloat", _bloat, lengthy=True),

@@ -28,7 +28,7 @@ class Place:
 
     async def enter(self) -> None:
         """Register the worker; before anything else."""
-        await self.store.register(_worker())
+        await self.store.register(worker_info(WORKER))
 
     async def add(self, number: int) -> None:
         """New tasks, in bulk."""
@@ -69,9 +69,10 @@ def _ids() -> Iterator[TaskId]:
 _IDS = _ids()
 
 
-def _worker() -> WorkerInfo:
+def worker_info(name: str) -> WorkerInfo:
+    """A worker that may take anything."""
     return WorkerInfo(
-        id=WORKER,
+        id=WorkerId(name),
         host="bench",
         pid=os.getpid(),
         version="0",

@@ -11,6 +11,7 @@ from typing import TypeVar
 from bench.environments import Unavailable
 from bench.machine import Watch
 from bench.peers.contest import Drained, Live
+from bench.table import spread
 
 SUBMIT, CALLERS, BULK = "submit", "submit by 8 callers", "bulk"
 ONE, BEST, RESULTS = "drain, 1 process", "drain, best", "drain, results kept"
@@ -74,8 +75,7 @@ class Samples:
         values = self.rates.get(product, {}).get(case)
         if not values:
             return "failed" if case in self.failures.get(product, {}) else ""
-        middle = f"{statistics.median(values):,.0f}"
-        return f"{middle} ({min(values):,.0f}..{max(values):,.0f})" if len(values) > 1 else middle
+        return spread(values)
 
 
 def _say(text: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from statistics import median
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool = True) -> str:
@@ -13,3 +14,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]], *, numbers: bool =
 
 def _line(cells: Sequence[str]) -> str:
     return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"
+
+
+def spread(values: Sequence[float]) -> str:
+    """A cell: median (lowest..highest)."""
+    middle = f"{median(values):,.0f}"
+    return f"{middle} ({min(values):,.0f}..{max(values):,.0f})" if len(values) > 1 else middle

@@ -88,6 +88,7 @@ VERBS: dict[str, Callable[..., Awaitable[Any]]] = {
     "bulk": bulk,
     "send": send_each,
     "finished": until_finished,
+    "mode": lambda driver: driver.mode(),
 }
 
 

@@ -12,7 +12,9 @@ from pathlib import Path
 
 POSTGRES = os.environ.get("BENCH_POSTGRES", "")
 REDIS = os.environ.get("BENCH_REDIS", "")
+MONGO = os.environ.get("BENCH_MONGO", "")
 SQLITE = Path(os.environ.get("BENCH_SQLITE", "."))
+WAKES = os.environ.get("BENCH_WAKES", "")
 KEEP_RESULTS = os.environ.get("BENCH_RESULTS") == "1"
 
 
@@ -43,4 +45,8 @@ class Driver:
 
     async def finished(self) -> int:
         """How many tasks the peer's store shows as finished, or holds a result of."""
+        raise NotImplementedError
+
+    async def mode(self) -> str:
+        """How wake-ups travel to its workers; only of Holdfast."""
         raise NotImplementedError

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from bench.dispatch.deaf import Deaf
 from bench.peers import bodies, driver
-from holdfast.app import Holdfast
+from holdfast.app import Holdfast, open_store
 from holdfast.core.task import State
+from holdfast.link import Link
 
-app = Holdfast(url=driver.POSTGRES or f"sqlite:///{driver.SQLITE}/holdfast.db")
+URL = driver.POSTGRES or driver.MONGO or f"sqlite:///{driver.SQLITE}/holdfast.db"
+
+app = Holdfast(url=URL, redis_url=driver.REDIS or None)
+if driver.WAKES == "poll":
+    app.swap_link(Link(open_store(URL), Deaf(), app.registry, app.settings))
 noop = app.task(name="noop")(bodies.async_noop)
 stamp = app.task(name="stamp")(bodies.async_stamp)
 
@@ -33,3 +39,6 @@ class Queue(driver.Driver):
 
     async def finished(self) -> int:
         return (await (await app.verbs()).stats()).states[State.COMPLETED]
+
+    async def mode(self) -> str:
+        return await (await app.verbs()).dispatcher.mode()

@@ -38,13 +38,17 @@ class Arena:
             case "postgres":
                 if self.postgres is None:
                     raise Unavailable("there is no PostgreSQL here")
-                return {"BENCH_POSTGRES": self.postgres.fresh(DATABASE)}
+                redis = self._fresh_redis() if peer.wakes == "redis" else {}
+                return {"BENCH_POSTGRES": self.postgres.fresh(DATABASE), **redis}
             case "redis":
-                if self.redis is None:
-                    raise Unavailable("there is no Redis here")
-                return {"BENCH_REDIS": self.redis.fresh()}
+                return self._fresh_redis()
             case "file":
                 return {"BENCH_SQLITE": str(folder)}
+
+    def _fresh_redis(self) -> dict[str, str]:
+        if self.redis is None:
+            raise Unavailable("there is no Redis here")
+        return {"BENCH_REDIS": self.redis.fresh()}
 
     def cpu(self, peer: Peer) -> float:
         """Processor seconds that the peer's server has used so far."""
@@ -64,6 +68,8 @@ class Match:
         self.variables = {
             **{key: value for key, value in os.environ.items() if not key.startswith("BENCH_")},
             **arena.fresh(peer, folder),
+            **dict(peer.variables),
+            "BENCH_WAKES": peer.wakes,
             "BENCH_MARKS": str(folder),
             "BENCH_RESULTS": "1" if results else "0",
             "BENCH_EVERY": str(peer.tick_every),

@@ -35,6 +35,10 @@ class Peer:
     settings: str
     leaves: str
     """What a finished task leaves behind in the drains without results."""
+    wakes: str = ""
+    """Of Holdfast on PostgreSQL: what wakes its workers; `redis` needs that server too."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """For the environment of its processes."""
 
     @property
     def tick_every(self) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from bench.__main__ import play
 from bench.bloat import PAGE, Bloat, text
+from bench.environments import Unavailable
 from bench.page import renewed, split
 from bench.parts import GROUPS, NAMES, PARTS, Found, Part
 from bench.run import Run
@@ -59,6 +60,19 @@ def test_a_quick_run_writes_nothing(page: Path) -> None:
 def test_a_brief_look_does_not_replace_what_took_long(page: Path) -> None:
     assert _written(page, "bloat") == set()
     assert _written(page, "bloat", long=True) == {"Bloat"}
+
+
+def test_a_part_that_cannot_be_measured_here_does_not_end_the_run(page: Path) -> None:
+    def fail(_: Run) -> Found:
+        raise Unavailable("there is no PostgreSQL here")
+
+    broken = Part(title="Peers", names=frozenset({"us"}), measure=fail)
+    with ExitStack() as stack:
+        run = Run(chosen=frozenset({"us", "bloat"}), size=FULL, long=True, stack=stack)
+        values = play(run, page, [broken, FEW[1]])
+
+    assert list(values) == ["Bloat"]
+    assert OLD in split(page.read_text())["Peers"]
 
 
 def test_every_name_belongs_to_one_part_and_groups_name_what_exists() -> None:
