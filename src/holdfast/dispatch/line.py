@@ -85,7 +85,7 @@ class Line:
         """Run one of the statements and return its answer. A line that is silent for too long is
         given up.
         """
-        statement = SQL[name].replace("holdfast.", f"{_quoted(self._schema)}.")
+        statement = SQL[name].replace("holdfast.", f"{quoted(self._schema)}.")
         async with self._turn:
             connection = self._connection
             if connection is None:
@@ -138,5 +138,5 @@ class Line:
             self._heard(str(payload))
 
 
-def _quoted(name: str) -> str:
+def quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'

@@ -35,3 +35,12 @@ class InProcessDispatcher:
 
     async def close(self) -> None:
         self._ears = ()
+
+
+class PollingDispatcher(InProcessDispatcher):
+    """For a store that wakes nobody, as MongoDB: other processes find new work by looking, every
+    `poll` seconds; sleepers of this process are still called.
+    """
+
+    async def mode(self) -> str:
+        return "poll"

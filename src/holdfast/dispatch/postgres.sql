@@ -13,5 +13,11 @@ SELECT holdfast.wake($1);
 -- name: backend
 SELECT pg_backend_pid();
 
+-- name: identity
+-- When it was made, and what it is called there: no two schemas have that in common, and it is the
+-- same whichever way they are reached.
+SELECT concat_ws('/', extract(epoch FROM min(applied_at)), current_database(), $1::text)
+FROM holdfast.migration;
+
 -- name: call
 SELECT pg_notify($1, $2);

@@ -1,0 +1,1 @@
+"""Wake-ups through Redis: see `dispatcher.py`."""

@@ -1,0 +1,215 @@
+"""The process's one connection to Redis, on a thread and an event loop of its own.
+
+Neither a worker's busy loop nor a sync caller without any can hold it up. What may be called from
+any thread only leaves word; what talks to Redis runs on the board's loop and never waits there: it
+asks, and goes on when the answer comes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+import threading
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Final
+
+from holdfast.dispatch.redis.address import Address
+from holdfast.dispatch.redis.beds import Beds
+from holdfast.dispatch.redis.calls import Calls
+from holdfast.dispatch.redis.ear import RedisEar
+from holdfast.dispatch.redis.finding import open_line
+from holdfast.dispatch.redis.line import Line
+from holdfast.dispatch.redis.scripts import Scripts
+
+logger = logging.getLogger(__name__)
+
+BEAT: Final = 1.0
+"""Seconds between two looks whether Redis is there and knows who sleeps."""
+FIND_OUT: Final = 3.0
+"""Seconds to find out whether Redis is there at all."""
+PARTING: Final = 0.5
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+
+
+class Board:
+    """Keeps the connection, for the calls and the beds of this process.
+
+    Args:
+        address: where Redis is.
+        store: tells the name of the store, which its keys begin with.
+        process: this process's name among all.
+        otherwise: wakes without Redis.
+    """
+
+    def __init__(
+        self,
+        address: Address,
+        store: Callable[[], Awaitable[str]],
+        process: str,
+        otherwise: Callable[[Mapping[str, int]], None],
+    ) -> None:
+        self._address = address
+        self._store = store
+        self._process = process
+        self._guard = threading.Lock()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._closing = False
+        self._known: Future[None] = Future()
+        self._line: Line | None = None
+        self._scripts: Scripts | None = None
+        self._calls = Calls(otherwise)
+        self._beds = Beds(process)
+
+    # From any thread
+
+    @property
+    def is_away(self) -> bool:
+        """Whether Redis is known not to be there."""
+        return self._line is None and self._known.done()
+
+    def start(self) -> None:
+        """Begin to connect, unless that was begun before."""
+        with self._guard:
+            if self._thread is None and not self._closing:
+                self._loop = asyncio.new_event_loop()
+                self._thread = threading.Thread(
+                    target=self._work, args=(self._loop,), name="holdfast-redis", daemon=True
+                )
+                self._thread.start()
+
+    async def is_up(self) -> bool:
+        """Whether Redis is there; waits for the first answer to that."""
+        if not self._known.done():
+            self.start()
+            known = asyncio.shield(asyncio.wrap_future(self._known))
+            with suppress(TimeoutError):
+                await asyncio.wait_for(known, FIND_OUT)
+        return self._line is not None
+
+    def call(self, queues: Mapping[str, int]) -> None:
+        """Wake so many sleepers of these queues, soon."""
+        if self._calls.ask_for(queues):
+            self.start()
+            self._soon(self._calls.make)
+
+    def serve(self, ears: Mapping[int, RedisEar]) -> None:
+        """These are all ears of this process."""
+        self._beds.ears = ears
+
+    def sleep(self, ear: RedisEar) -> Future[bool]:
+        """Have this ear called; False if it must look for work before."""
+        answer: Future[bool] = Future()
+        if not self._soon(self._beds.lie_down, ear, answer):
+            answer.set_result(False)
+        return answer
+
+    def awake(self, ear: RedisEar) -> None:
+        """Have it called no longer."""
+        self._soon(self._beds.get_up, ear)
+
+    async def close(self) -> None:
+        """Make the last calls, and let go."""
+        with self._guard:
+            self._closing = True
+            thread, loop = self._thread, self._loop
+        if thread is None or loop is None:
+            return
+        leaving = asyncio.run_coroutine_threadsafe(self._leave(), loop)
+        with suppress(Exception):
+            await asyncio.wait_for(asyncio.wrap_future(leaving), 2 * PARTING)
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(loop.stop)
+        await asyncio.to_thread(thread.join, FIND_OUT)
+
+    def _soon(self, act: Callable[..., None], *given: object) -> bool:
+        """Act on the board's loop, in the order asked. False if it is gone."""
+        try:
+            if self._loop is not None:
+                self._loop.call_soon_threadsafe(act, *given)
+                return True
+        except RuntimeError:
+            pass  # it was closed
+        return False
+
+    # On the board's own loop
+
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        asyncio.set_event_loop(loop)
+        keeping = loop.create_task(self._keep())
+        try:
+            loop.run_forever()
+        finally:
+            rest = asyncio.all_tasks(loop)
+            for task in rest:
+                task.cancel()
+            loop.run_until_complete(asyncio.gather(keeping, *rest, return_exceptions=True))
+            if self._line is not None:
+                self._line.drop(ConnectionError("closed"))
+            loop.run_until_complete(asyncio.sleep(0))
+            loop.close()
+
+    async def _keep(self) -> None:
+        """Connect, serve until the connection breaks, and again."""
+        turn, pause, told = 0, _FIRST_PAUSE, False
+        while True:
+            try:
+                line, scripts = await self._connect(turn)
+                self._change(line, scripts)
+                if told:
+                    logger.info("dispatch.back: wake-ups through Redis at %s again", self._address)
+                pause, told = _FIRST_PAUSE, False
+                await self._serve(line, scripts)
+            except Exception as error:  # noqa: BLE001 - whatever it is, it costs latency only
+                if self._line is not None:
+                    self._line.drop(error)
+                self._change(None, None)
+                if not told:
+                    told = True
+                    logger.warning("dispatch.lost: %s", self._story(error))
+            await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
+            turn, pause = turn + 1, min(pause * 2, _LONGEST_PAUSE)
+
+    def _story(self, error: Exception) -> str:
+        return (
+            f"no wake-ups through Redis at {self._address}: {str(error) or type(error).__name__}; "
+            "by the store's own way, or polling, until it is back"
+        )
+
+    async def _connect(self, turn: int) -> tuple[Line, Scripts]:
+        if self._scripts is None:
+            self._scripts = Scripts(await self._store())
+        scripts = self._scripts
+        async with asyncio.timeout(FIND_OUT):
+            line = await open_line(self._address, scripts.tag, turn=turn, heard=self._beds.heard)
+            line.tell("SUBSCRIBE", scripts.channel(self._process))
+            await asyncio.gather(*scripts.load(line))
+        return line, scripts
+
+    def _change(self, line: Line | None, scripts: Scripts | None) -> None:
+        """The mode is another: everybody looks, and waits and calls in the new way."""
+        if self._known.done() and line is None and self._line is None:
+            return
+        self._line = line
+        self._calls.use(line, scripts)
+        self._beds.use(line, scripts)
+        if not self._known.done():
+            self._known.set_result(None)
+
+    async def _leave(self) -> None:
+        try:
+            await asyncio.wait_for(self._calls.all_made.wait(), PARTING)
+        except TimeoutError:
+            self._calls.give_up()
+        if self._line is not None:
+            await self._line.rest()
+
+    async def _serve(self, line: Line, scripts: Scripts) -> None:
+        while True:
+            await asyncio.wait({line.lost}, timeout=BEAT)
+            if line.lost.done():
+                raise line.lost.result()
+            await self._beds.beat(line, scripts)

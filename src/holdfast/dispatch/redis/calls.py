@@ -1,0 +1,90 @@
+"""Calls to sleepers, gathered: one is under way at a time, what is asked for meanwhile goes with
+the next. So a single one leaves at once, and a thousand a second become few.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Final
+
+from holdfast.dispatch.redis.line import Line
+from holdfast.dispatch.redis.resp import Refused, Reply
+from holdfast.dispatch.redis.scripts import Scripts
+
+IN_VAIN: Final = 0.005
+"""Seconds to gather after a call that found nobody asleep: all are busy, calls would only cost."""
+
+
+class Calls:
+    """What is to be called. `ask_for` from any thread, all else on the board's loop.
+
+    Args:
+        otherwise: Calls without Redis. What cannot be said through Redis goes there.
+    """
+
+    def __init__(self, otherwise: Callable[[Mapping[str, int]], None]) -> None:
+        self._otherwise = otherwise
+        self._guard = threading.Lock()
+        self._wanted: dict[str, int] = {}
+        self._is_busy = False
+        self._line: Line | None = None
+        self._scripts: Scripts | None = None
+        self._is_known = False
+        self.all_made = asyncio.Event()
+        """Set while nothing is to be called."""
+        self.all_made.set()
+
+    def ask_for(self, queues: Mapping[str, int]) -> bool:
+        """Note so many calls for each queue. True if somebody must `make` them."""
+        with self._guard:
+            for queue, count in queues.items():
+                self._wanted[queue] = self._wanted.get(queue, 0) + count
+            is_first, self._is_busy = not self._is_busy, True
+            return is_first
+
+    def use(self, line: Line | None, scripts: Scripts | None) -> None:
+        """From now on call over this line; None: otherwise. Until the first time, wait for it."""
+        self._line, self._scripts = line, scripts
+        if not self._is_known:
+            self._is_known = True
+            self.make()
+
+    def give_up(self) -> None:
+        """Make otherwise what could not be made."""
+        self._otherwise(self._take())
+
+    def make(self) -> None:
+        """Make the calls that are asked for, and those asked for until these are made."""
+        self.all_made.clear()
+        if not self._is_known:
+            return
+        while queues := self._take():
+            if self._line is not None and self._scripts is not None:
+                asked = self._scripts.wake(self._line, queues)
+                asked.add_done_callback(partial(self._made, self._line, queues))
+                return
+            self._otherwise(queues)
+        self.all_made.set()
+
+    def _made(self, line: Line, queues: Mapping[str, int], asked: asyncio.Future[Reply]) -> None:
+        error = asked.exception()
+        if error is None and asked.result() == 0:
+            asked.get_loop().call_later(IN_VAIN, self.make)
+            return
+        if error is not None:
+            if isinstance(error, Refused) and error.code == "NOSCRIPT" and self._scripts:
+                self._scripts.load(line)
+                self.ask_for(queues)
+            else:
+                line.drop(ConnectionError(str(error)))
+                self._otherwise(queues)
+        self.make()
+
+    def _take(self) -> Mapping[str, int]:
+        with self._guard:
+            queues, self._wanted = self._wanted, {}
+            self._is_busy = bool(queues)
+            return queues

@@ -1,0 +1,61 @@
+-- Wake as many sleepers of each queue as it has work for, those first who have slept longest.
+--
+-- KEYS[1]    …:until         sorted set: ear -> ms of this server's clock until which it may be
+--                            called. Whoever is in it sleeps; who is called is taken out.
+-- KEYS[2]    …:turns         hash: queue ('' for any) -> µs of the last call that found too few
+-- KEYS[3]    …:asleep        sorted set: ear that listens to every queue -> ms since it sleeps
+-- KEYS[3+i]  …:asleep:QUEUE  the same for one queue
+-- ARGV[1]    …:calls:        the channel of a process is this and its name; the message is the
+--                            number of one of its ears
+-- ARGV[2]    ms after which `turns` may be forgotten
+-- ARGV[1+2i], ARGV[2+2i]     a queue, and how many tasks it got
+--
+-- Answers how many were called. A process that no longer listens is passed over.
+
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local called = 0
+
+-- The ear that has slept longest, off its list; nil if nobody is left.
+local function next_of(own, every)
+    local mine = redis.call('ZRANGE', own, 0, 0, 'WITHSCORES')
+    local any = redis.call('ZRANGE', every, 0, 0, 'WITHSCORES')
+    local key, found = own, mine
+    if not mine[1] or (any[1] and tonumber(any[2]) < tonumber(mine[2])) then
+        key, found = every, any
+    end
+    if found[1] then
+        redis.call('ZREM', key, found[1])
+    end
+    return found[1]
+end
+
+-- An ear that listens to two queues is on two lists, but only once in `until`.
+local function call(ear)
+    local allowed = redis.call('ZSCORE', KEYS[1], ear)
+    if not allowed then
+        return false
+    end
+    redis.call('ZREM', KEYS[1], ear)
+    local process, number = string.match(ear, '^(.*)/(%d+)$')
+    return tonumber(allowed) > now and redis.call('PUBLISH', ARGV[1] .. process, number) > 0
+end
+
+for i = 1, #KEYS - 3 do
+    local queue, left = ARGV[1 + 2 * i], tonumber(ARGV[2 + 2 * i])
+    while left > 0 do
+        local ear = next_of(KEYS[3 + i], KEYS[3])
+        if not ear then
+            break
+        end
+        if call(ear) then
+            left, called = left - 1, called + 1
+        end
+    end
+    if left > 0 then
+        -- Somebody may be about to sleep, and has looked before this work was there.
+        redis.call('HSET', KEYS[2], queue, time[1] .. time[2], '', time[1] .. time[2])
+        redis.call('PEXPIRE', KEYS[2], ARGV[2])
+    end
+end
+return called
