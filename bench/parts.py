@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from bench import bloat, endurance, growth, pinned, rounds, sqlite, tables
+from bench import bloat, endurance, growth, mongo, pinned, rounds, sqlite, tables
 from bench.dispatch import measure as dispatch
 from bench.dispatch.text import text as dispatch_text
 from bench.handing import measure as handing
@@ -133,6 +133,12 @@ def _sqlite(run: Run) -> Found:
     return Found("".join(parts), _data(found, sqlite_targets(found)))
 
 
+def _mongo(run: Run) -> Found:
+    server = run.mongo()
+    mongo.play(run.samples, server, run.size)
+    return Found(mongo.text(run.samples, server), _data(run.samples, []))
+
+
 def _if_any(before: str, body: str) -> list[str]:
     return [before, body] if body else []
 
@@ -163,6 +169,7 @@ PARTS = (
     _one("bloat", "PostgreSQL: bloat", _bloat, lengthy=True),
     _one("service", "The service, on PostgreSQL", _service),
     _one("sqlite", "SQLite", _sqlite),
+    _one("mongo", "MongoDB", _mongo),
 )
 NAMES = tuple(sorted(frozenset().union(*(part.names for part in PARTS))))
 GROUPS = {

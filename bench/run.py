@@ -12,8 +12,9 @@ from bench.environments import Unavailable
 from bench.machine import Watch
 from bench.peers.match import Arena
 from bench.samples import Samples
-from bench.servers import Postgres, Redis
+from bench.servers import Mongo, Postgres, Redis
 from bench.size import Size
+from holdfast.testing.servers.account import ServerError
 
 
 @dataclass(slots=True, kw_only=True)
@@ -29,6 +30,7 @@ class Run:
     """Of what the part under way was measured on."""
     _postgres: Postgres | None = None
     _redis: Redis | None = None
+    _mongo: Mongo | None = None
 
     def begin(self) -> None:
         """A new part: nothing found yet. The servers that run are still ours."""
@@ -51,6 +53,17 @@ class Run:
             self._ours(self._redis.pid)
         self._note(self._redis.version())
         return self._redis
+
+    def mongo(self) -> Mongo:
+        """Raises `Unavailable` where there is none."""
+        if self._mongo is None:
+            try:
+                self._mongo = self.stack.enter_context(servers.mongo())
+            except (ImportError, ServerError) as problem:
+                raise Unavailable(str(problem)) from problem
+            self._ours(self._mongo.pid)
+        self._note(self._mongo.version())
+        return self._mongo
 
     def arena(self, needed: frozenset[str]) -> Arena:
         """The servers of these kinds. Where there is no Redis, its peers are noted as failed."""

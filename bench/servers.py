@@ -23,6 +23,7 @@ import asyncpg
 
 from bench.environments import Unavailable, environment
 from bench.machine import cpu_seconds, parent
+from holdfast.testing.servers.mongo import MongoServer
 from holdfast.testing.servers.postgres import PostgresServer
 
 SETTINGS = {"shared_buffers": "1GB", "max_wal_size": "4GB"}
@@ -137,6 +138,62 @@ def redis(folder: Path) -> Iterator[Redis]:
     finally:
         process.terminate()
         process.wait(10)
+
+
+@dataclass(frozen=True, slots=True)
+class Mongo:
+    """A server that speaks MongoDB's protocol."""
+
+    base: str
+    pid: int | None
+
+    def fresh(self, name: str) -> str:
+        """The URL of an empty database of that name. What was in it before is gone."""
+        with _asking(self.base) as client:
+            client.drop_database(name)
+        return urlunsplit(urlsplit(self.base)._replace(path=f"/{name}"))
+
+    def drop(self, name: str) -> None:
+        self.fresh(name)
+
+    def cpu(self) -> float:
+        return cpu_seconds(self.pid) if self.pid else 0.0
+
+    @property
+    def is_test_server(self) -> bool:
+        return "secantusVersion" in self._info()
+
+    def version(self) -> str:
+        info = self._info()
+        if "secantusVersion" in info:
+            return f"SecantusDB {info['secantusVersion']}"
+        return f"MongoDB {info.get('version', 'of unknown version')}"
+
+    def _info(self) -> dict[str, Any]:
+        with _asking(self.base) as client:
+            return dict(client.admin.command("buildInfo"))
+
+
+@contextmanager
+def _asking(url: str) -> Iterator[Any]:
+    from pymongo import MongoClient  # noqa: PLC0415 - only this part needs the driver
+
+    client: Any = MongoClient(url, serverSelectionTimeoutMS=10_000)
+    try:
+        yield client
+    finally:
+        client.close()
+
+
+@contextmanager
+def mongo() -> Iterator[Mongo]:
+    """The server that `MONGODB_URL` names, or else the tests' own, which is not MongoDB."""
+    given = os.environ.get("MONGODB_URL")
+    if given:
+        yield Mongo(given, None)
+        return
+    with MongoServer() as server:
+        yield Mongo(server.url(), server.pid)
 
 
 def _free_port() -> int:

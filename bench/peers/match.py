@@ -18,7 +18,7 @@ from typing import Any
 from bench.environments import ROOT, Unavailable, environment
 from bench.peers import bodies
 from bench.peers.roster import Command, Commands, Peer
-from bench.servers import Postgres, Redis
+from bench.servers import Mongo, Postgres, Redis
 
 DATABASE = "bench_peer"
 PATIENCE = 120.0
@@ -31,6 +31,7 @@ class Arena:
 
     postgres: Postgres | None = None
     redis: Redis | None = None
+    mongo: Mongo | None = None
 
     def fresh(self, peer: Peer, folder: Path) -> dict[str, str]:
         """The environment variables that lead a peer to its own, empty server."""
@@ -42,6 +43,10 @@ class Arena:
                 return {"BENCH_POSTGRES": self.postgres.fresh(DATABASE), **redis}
             case "redis":
                 return self._fresh_redis()
+            case "mongo":
+                if self.mongo is None:
+                    raise Unavailable("there is no MongoDB here")
+                return {"BENCH_MONGO": self.mongo.fresh(DATABASE)}
             case "file":
                 return {"BENCH_SQLITE": str(folder)}
 
@@ -52,7 +57,8 @@ class Arena:
 
     def cpu(self, peer: Peer) -> float:
         """Processor seconds that the peer's server has used so far."""
-        server = {"postgres": self.postgres, "redis": self.redis, "file": None}[peer.server]
+        servers = {"postgres": self.postgres, "redis": self.redis, "mongo": self.mongo}
+        server = servers.get(peer.server)
         return server.cpu() if server else 0.0
 
     def wal(self, peer: Peer) -> int | None:

@@ -21,7 +21,7 @@ class Peer:
     title: str
     driver: str
     """The module beside this one, and the name of its requirements."""
-    server: Literal["postgres", "redis", "file"]
+    server: Literal["postgres", "redis", "mongo", "file"]
     drained: int
     """Tasks in one drain: two or three seconds' worth."""
     submitted: int
@@ -66,6 +66,9 @@ HOLDFAST = Peer(
     leaves="task and history with the result, in batches",
 )
 HOLDFAST_SQLITE = replace(HOLDFAST, key="sqlite", title="Holdfast, SQLite", server="file")
+HOLDFAST_MONGO = replace(
+    HOLDFAST, key="mongo", title="Holdfast, MongoDB", server="mongo", drained=20_000
+)
 
 
 _BARE = ("python", "-m", "bench.peers.bare")
