@@ -6,9 +6,10 @@ for a store and nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from difflib import get_close_matches
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import unquote
@@ -22,13 +23,16 @@ if TYPE_CHECKING:
     from holdfast.settings import Settings
 
 _POSTGRES = ("postgresql", "postgres")
-_SCHEMES = ("memory", "sqlite", *_POSTGRES)
-_LATER = ("mongodb", "mongodb+srv")
+_MONGO = ("mongodb", "mongodb+srv")
+_SCHEMES = ("memory", "sqlite", *_POSTGRES, *_MONGO)
+_EXTRAS = {"asyncpg": ("postgresql", "postgres"), "pymongo": ("mongodb", "mongo")}
+"""Drivers that are not always installed: whose URLs need one, and which extra brings it."""
 
 
 def open_store(url: str, clock: Clock | None = None) -> Store:
     """The store at this URL, not yet opened: `memory://`, `sqlite:///tasks.db` (relative to the
-    working directory), `sqlite:////var/lib/tasks.db` or `postgresql://user@host/database`.
+    working directory), `sqlite:////var/lib/tasks.db`, `postgresql://user@host/database` or
+    `mongodb://user@host/database`.
 
     `clock` replaces the host's, for tests.
     """
@@ -38,36 +42,67 @@ def open_store(url: str, clock: Clock | None = None) -> Store:
         return MemoryStore(clock=clock)
     if _scheme(url) in _POSTGRES:
         return _postgres_store(url, clock)
+    if _scheme(url) in _MONGO:
+        return _mongo_store(url, clock)
     from holdfast.stores.sqlite.store import SQLiteStore  # noqa: PLC0415
 
     return SQLiteStore(_path(url), clock=clock)
 
 
 def open_dispatcher(settings: Settings) -> Dispatcher:
-    """Who wakes the workers of the store at `settings.url`."""
-    if settings.redis_url is not None:
-        raise ConfigError(
-            "redis_url", "redis_url: this release does not dispatch over Redis; leave it unset"
-        )
-    if _scheme(settings.url) == "memory":
+    """Who wakes the workers of the store at `settings.url`: through Redis, if there is one."""
+    own = _own_dispatcher(settings.url)
+    if settings.redis_url is None:
+        return own
+    from holdfast.dispatch.redis.dispatcher import RedisDispatcher  # noqa: PLC0415
+
+    name = _name_of_store(settings.url)
+    return RedisDispatcher(settings.redis_url, store=name, fallback=own)
+
+
+def _own_dispatcher(url: str) -> Dispatcher:
+    """The store's own."""
+    if _scheme(url) == "memory":
         from holdfast.dispatch.polling import InProcessDispatcher  # noqa: PLC0415
 
         return InProcessDispatcher()
-    if _scheme(settings.url) in _POSTGRES:
-        return _postgres_dispatcher(settings.url)
+    if _scheme(url) in _POSTGRES:
+        return _postgres_dispatcher(url)
+    if _scheme(url) in _MONGO:
+        from holdfast.dispatch.polling import PollingDispatcher  # noqa: PLC0415
+
+        return PollingDispatcher()
     from holdfast.dispatch.local import LocalDispatcher  # noqa: PLC0415
 
-    return LocalDispatcher(_path(settings.url))
+    return LocalDispatcher(_path(url))
+
+
+def _name_of_store(url: str) -> Callable[[], Awaitable[str]]:
+    """How to learn what this store is called among others."""
+    from holdfast.dispatch import identity  # noqa: PLC0415
+
+    if _scheme(url) == "memory":
+        return identity.of_this_process
+    if _scheme(url) in _POSTGRES:
+        from holdfast.stores.postgres.address import parse  # noqa: PLC0415
+
+        address = parse(url)
+        return partial(identity.of_postgres, address.dsn, address.schema)
+    if _scheme(url) in _MONGO:
+        return partial(identity.of_mongo, url)
+    return partial(identity.of_file, _path(url))
 
 
 def schema_script(url: str) -> tuple[int, str]:
-    """The schema version that this release expects of the store at this URL, and the SQL that makes
-    it from nothing.
+    """The schema version that this release expects of the store at this URL, and the SQL (for
+    MongoDB: the lines of `mongosh`) that makes it from nothing.
     """
     if _scheme(url) == "memory":
         return 1, ""
     if _scheme(url) in _POSTGRES:
         return _postgres_schema(url)
+    if _scheme(url) in _MONGO:
+        return _mongo_schema(url)
     from holdfast.stores.sqlite.schema import expected_version, migrations  # noqa: PLC0415
 
     return expected_version(), "\n".join(sql for _, sql in sorted(migrations().items()))
@@ -78,7 +113,7 @@ def raw_drain_rate(url: str, tasks: int) -> float | None:
 
     None for a store that has no such limit to measure.
     """
-    if _scheme(url) == "memory":
+    if _scheme(url) in ("memory", *_MONGO):
         return None
     if _scheme(url) in _POSTGRES:
         with _naming_the_extra():
@@ -94,14 +129,23 @@ def scratch_store(url: str) -> Iterator[str]:
     """The URL of an empty store in the same database server, gone afterwards. Not for SQLite, whose
     scratch stores are files.
     """
-    with _naming_the_extra():
-        from holdfast.stores.postgres.limit import scratch_schema  # noqa: PLC0415
-    with scratch_schema(url) as fresh:
+    with _naming_the_extra(), _scratch_schema(url) as fresh:
         yield fresh
 
 
-def is_postgres(url: str) -> bool:
-    return _scheme(url) in _POSTGRES
+def is_on_a_server(url: str) -> bool:
+    """Whether `scratch_store` can make another store where this one is."""
+    return _scheme(url) in (*_POSTGRES, *_MONGO)
+
+
+def _scratch_schema(url: str) -> AbstractContextManager[str]:
+    if _scheme(url) in _MONGO:
+        from holdfast.stores.mongo.scratch import scratch_collections  # noqa: PLC0415
+
+        return scratch_collections(url)
+    from holdfast.stores.postgres.limit import scratch_schema  # noqa: PLC0415
+
+    return scratch_schema(url)
 
 
 def _postgres_store(url: str, clock: Clock | None) -> Store:
@@ -125,15 +169,29 @@ def _postgres_schema(url: str) -> tuple[int, str]:
     return schema.expected_version(sql), schema.script(sql)
 
 
+def _mongo_store(url: str, clock: Clock | None) -> Store:
+    with _naming_the_extra():
+        from holdfast.stores.mongo.store import MongoStore  # noqa: PLC0415
+    return MongoStore(url, clock=clock)
+
+
+def _mongo_schema(url: str) -> tuple[int, str]:
+    with _naming_the_extra():
+        from holdfast.stores.mongo import address, schema  # noqa: PLC0415
+    return schema.VERSION, schema.script(address.parse(url).schema)
+
+
 @contextmanager
 def _naming_the_extra() -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
-        if error.name != "asyncpg":
+        driver = (error.name or "").partition(".")[0]
+        if driver not in _EXTRAS:
             raise
+        scheme, extra = _EXTRAS[driver]
         raise ConfigError(
-            "url", "url: postgresql:// needs the driver asyncpg: pip install 'holdfast[postgres]'"
+            "url", f"url: {scheme}:// needs the driver {driver}: pip install 'holdfast[{extra}]'"
         ) from error
 
 
@@ -141,9 +199,10 @@ def _scheme(url: str) -> str:
     scheme = url.partition("://")[0]
     if scheme in _SCHEMES:
         return scheme
-    expected = "url: expected memory://, sqlite:///path or postgresql://host/database"
-    if scheme in _LATER:
-        raise ConfigError("url", f"{expected}, got {scheme}://…, which is not in this release.")
+    expected = (
+        "url: expected memory://, sqlite:///path, postgresql://host/database "
+        "or mongodb://host/database"
+    )
     close = get_close_matches(scheme.lower(), _SCHEMES, n=1)
     hint = f" Did you mean {close[0]}://?" if close else ""
     raise ConfigError("url", f"{expected}, got {scheme}://….{hint}")

@@ -64,9 +64,9 @@ def measure_all(url: str, tasks: int) -> Json:
 @contextmanager
 def scratch(url: str) -> Iterator[str]:
     """An empty store like the configured one and on the same disk; gone afterwards."""
-    from holdfast.wiring import is_postgres, scratch_store  # noqa: PLC0415
+    from holdfast.wiring import is_on_a_server, scratch_store  # noqa: PLC0415
 
-    if is_postgres(url):
+    if is_on_a_server(url):
         with scratch_store(url) as fresh:
             yield fresh
         return
@@ -74,7 +74,7 @@ def scratch(url: str) -> Iterator[str]:
     if path is None:
         raise Refused(
             "store_not_supported",
-            "bench makes a scratch store beside yours, but only for sqlite and postgresql. "
+            "bench makes a scratch store beside yours, but not for memory://. "
             "Give it --url sqlite:///file.db.",
         )
     beside = path.parent

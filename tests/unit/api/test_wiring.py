@@ -10,7 +10,8 @@ import pytest
 
 from holdfast.app import open_dispatcher, open_store
 from holdfast.dispatch.local import LocalDispatcher
-from holdfast.dispatch.polling import InProcessDispatcher
+from holdfast.dispatch.polling import InProcessDispatcher, PollingDispatcher
+from holdfast.dispatch.redis.dispatcher import RedisDispatcher
 from holdfast.errors import ConfigError
 from holdfast.settings import Settings
 from holdfast.stores.memory import MemoryStore
@@ -35,17 +36,21 @@ def test_dispatchers_go_with_the_store(tmp_path: Path) -> None:
     assert isinstance(chosen, InProcessDispatcher)
     chosen_local = open_dispatcher(Settings(url=f"sqlite:///{tmp_path}/x.db"))
     assert isinstance(chosen_local, LocalDispatcher)
+    chosen_polling = open_dispatcher(Settings(url="mongodb://host/db"))
+    assert isinstance(chosen_polling, PollingDispatcher)
 
 
 @pytest.mark.parametrize(
     ("url", "text"),
     [
-        ("mongodb://u:secret@h/db", "not in this release"),
+        ("mongodb://u:secret@h/db?schema=a-b", "letters, digits and underscores, got 'a-b'"),
+        ("mongodb://u:secret@h/a b", "expected mongodb://host/database"),
+        ("mongodb:///db", "expected mongodb://host/database"),
         ("postgresql://u:secret@h/db?schema=a-b", "letters, digits and underscores, got 'a-b'"),
         ("postgresql://u:secret@h/db?pgbouncer=x", "expected pgbouncer=true or pgbouncer=false"),
         ("sqlit:///x.db", "Did you mean sqlite://"),
         ("memroy://", "Did you mean memory://"),
-        ("mysql://h", "or postgresql://host/database, got mysql://"),
+        ("mysql://h", "or mongodb://host/database, got mysql://"),
         ("sqlite://", "expected sqlite:///relative"),
         ("sqlite:///", "expected sqlite:///relative"),
         ("sqlite://host/x.db", "expected sqlite:///relative"),
@@ -62,9 +67,14 @@ def test_other_urls_are_refused_with_what_was_expected(url: str, text: str) -> N
     assert refused.value.setting == "url"
 
 
-def test_redis_is_not_silently_ignored() -> None:
-    with pytest.raises(ConfigError, match="does not dispatch over Redis"):
-        open_dispatcher(Settings(url="memory://", redis_url="redis://h"))
+def test_redis_goes_before_the_stores_own_dispatcher() -> None:
+    chosen = open_dispatcher(Settings(url="memory://", redis_url="redis://h"))
+    assert isinstance(chosen, RedisDispatcher)
+
+
+def test_a_wrong_redis_url_is_refused_before_anything_starts() -> None:
+    with pytest.raises(ConfigError, match=r"redis_url: expected redis://"):
+        open_dispatcher(Settings(url="memory://", redis_url="http://h"))
 
 
 def modules_after(statement: str) -> set[str]:
