@@ -1,6 +1,7 @@
 """Stages for the tests of this folder, on a file unless a test asks for other stores.
 
-@on_every_store                          # once on SQLite, once on PostgreSQL
+@on_every_store                          # SQLite, PostgreSQL, PostgreSQL with Redis, MongoDB
+@on_sql                                  # only the first two
 def test_it(stage: Stage) -> None: ...
 """
 
@@ -14,31 +15,47 @@ from pathlib import Path
 import pytest
 from tests.acceptance.stage import Stage
 
-MakeStage = Callable[..., Stage]
-MakeUrl = Callable[[], str | None]
+from holdfast.testing.servers.postgres import PostgresServer
 
-on_every_store = pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
-on_every_version = pytest.mark.parametrize(
-    "store", ["sqlite", "postgres", "postgres16"], indirect=True
-)
+MakeStage = Callable[..., Stage]
+MakePlace = Callable[[], dict[str, str]]
+
+STORES = ("sqlite", "postgres", "redis", "mongo")
+"""`redis` is PostgreSQL with Redis for the wake-ups."""
+
+on_every_store = pytest.mark.parametrize("store", STORES, indirect=True)
+on_every_version = pytest.mark.parametrize("store", [*STORES, "postgres16"], indirect=True)
+on_sql = pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
+with_transactions = pytest.mark.parametrize("store", ["sqlite", "postgres", "redis"], indirect=True)
 on_postgres = pytest.mark.parametrize("store", ["postgres"], indirect=True)
 on_own_postgres = pytest.mark.parametrize("store", ["own_postgres"], indirect=True)
 
 
 @pytest.fixture
-def store(request: pytest.FixtureRequest) -> Iterator[MakeUrl]:
-    """Makes the URL of a fresh store; None for a file in the stage's folder."""
+def store(request: pytest.FixtureRequest) -> Iterator[MakePlace]:
+    """Makes a fresh store, and says the settings that lead to it; none for a file in the stage's
+    folder.
+    """
     name: str = getattr(request, "param", os.environ.get("HOLDFAST_TEST_STORE", "sqlite"))
-    if name == "sqlite":
-        yield lambda: None
-        return
-    server = request.getfixturevalue(name)
+    match name:
+        case "sqlite":
+            yield dict
+        case "mongo":
+            database: str = request.getfixturevalue("fresh_mongo")
+            yield lambda: {"url": f"{database}?schema=shop_{secrets.token_hex(4)}"}
+        case "redis":
+            more = {"redis_url": request.getfixturevalue("redis_server").url}
+            yield from _databases(request.getfixturevalue("postgres"), more)
+        case _:
+            yield from _databases(request.getfixturevalue(name), {})
+
+
+def _databases(server: PostgresServer, more: dict[str, str]) -> Iterator[MakePlace]:
     made: list[str] = []
 
-    def make() -> str:
+    def make() -> dict[str, str]:
         made.append(f"shop_{secrets.token_hex(4)}")
-        url: str = server.create_database(made[-1])
-        return url
+        return {"url": server.create_database(made[-1]), **more}
 
     yield make
     for database in made:
@@ -46,14 +63,14 @@ def store(request: pytest.FixtureRequest) -> Iterator[MakeUrl]:
 
 
 @pytest.fixture
-def make_stage(tmp_path: Path, store: MakeUrl) -> Iterator[MakeStage]:
+def make_stage(tmp_path: Path, store: MakePlace) -> Iterator[MakeStage]:
     """Stages with settings of their own; whatever they started dies with the test."""
     stages: list[Stage] = []
 
     def make(**settings: str) -> Stage:
         folder = tmp_path / str(len(stages))
         folder.mkdir()
-        stages.append(Stage(folder, url=store(), **settings))
+        stages.append(Stage(folder, **store(), **settings))
         return stages[-1]
 
     yield make

@@ -37,6 +37,15 @@ def work(ctx: Context, seconds: float, fail_first: bool = False) -> int:
         return ctx.attempt
 
 
+@app.task(name="flaky", max_retries=5)
+async def flaky(ctx: Context, failures: int) -> str:
+    """Fails so many times, and waits between them as the settings have it."""
+    with log.body(ctx):
+        if ctx.attempt <= failures:
+            raise ValueError(f"failure {ctx.attempt}")
+        return f"attempt {ctx.attempt}"
+
+
 @app.task(name="nap", max_retries=5, retry=soon)
 async def nap(ctx: Context, seconds: float) -> int:
     """Sleeps on the loop; can be cancelled anywhere."""

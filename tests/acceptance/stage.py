@@ -92,6 +92,12 @@ class Stage:
         self.shop: Any = self._load()
         self.app: Holdfast = self.shop.app
 
+    @property
+    def is_slow(self) -> bool:
+        """Whether the store is a test server that does a hundredth of what others do."""
+        url = self.environment["HOLDFAST_URL"]
+        return url.startswith("mongodb") and "MONGODB_URL" not in os.environ
+
     def _load(self) -> ModuleType:
         """The shop as a module of this test alone, made with this test's environment."""
         spec = importlib.util.spec_from_file_location(f"shop_{id(self)}", SHOP)

@@ -8,11 +8,11 @@ from contextlib import closing
 
 import asyncpg
 import pytest
-from tests.acceptance.conftest import MakeStage, on_every_store
+from tests.acceptance.conftest import MakeStage, with_transactions
 from tests.acceptance.stage import Stage, until
 from tests.acceptance.storm import ARGUMENTS, SETTINGS, Killer
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(180), on_every_store]
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(180), with_transactions]
 
 TASKS = 400
 
