@@ -88,28 +88,31 @@ def measure(arena: Arena, size: Size, watch: Watch) -> tuple[dict[str, Found], d
                 continue
             try:
                 with watch.watching():
-                    one_round(way, arena, size, found[way.title])
+                    one_round(way, arena, size, found[way.title], idle=number == 1)
             except Unavailable as problem:
                 failures[way.title] = str(problem)
                 print(f"  {way.title}: {problem}", file=sys.stderr, flush=True)
     return {title: one for title, one in found.items() if title not in failures}, failures
 
 
-def one_round(way: Way, arena: Arena, size: Size, found: Found) -> None:
-    """Everything once, for one way."""
-    one_at_a_time(way, arena, size, found)
+def one_round(way: Way, arena: Arena, size: Size, found: Found, *, idle: bool) -> None:
+    """Everything once, for one way; of raw SQL the pick-up alone."""
+    one_at_a_time(way, arena, size, found, idle=idle and way.mode is not None)
+    if way.mode is None:
+        return
     found.streams.append(stream(way, arena, int(STREAM * size.share)))
     found.drains.append(contest.drain(way.peer, arena, way.peer.one, share=size.share))
 
 
-def one_at_a_time(way: Way, arena: Arena, size: Size, found: Found) -> None:
+def one_at_a_time(way: Way, arena: Arena, size: Size, found: Found, *, idle: bool = True) -> None:
     """The usual worker, idle and then with single tasks at random moments."""
     with match(way.peer, arena) as one, one.workers(way.peer.usual) as workers:
         _ready(way, one, workers)
         meter = Meter(arena, workers)
-        before = meter.read()
-        time.sleep(size.idle_seconds)
-        found.idles.append(Use.between(before, meter.read(ending=True)))
+        if idle:
+            before = meter.read()
+            time.sleep(size.idle_seconds)
+            found.idles.append(Use.between(before, meter.read(ending=True)))
         before = meter.read()
         one.call("send", size.pick_ups, 10.0)
         found.singles.append(Use.between(before, meter.read(ending=True)))
@@ -144,7 +147,7 @@ def _ready(way: Way, one: Match, workers: list[subprocess.Popen[bytes]]) -> None
     """Until the worker has run a task and sleeps; woken in the way that is to be measured."""
     one.call("send", 1, START_PATIENCE)
     one.until(bodies.STAMPS, bodies.STAMP.size, workers, 1.0)
-    mode = one.call("mode")
+    mode = one.call("mode") if way.mode else None
     if mode != way.mode:
         raise Unavailable(f"its wake-ups travel by {mode}, not by {way.mode}")
     time.sleep(2.0)  # its start-up is not idleness

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median, quantiles
 
 from bench.dispatch.measure import CALLERS, Found, Use
-from bench.dispatch.ways import LISTEN, REDIS
+from bench.dispatch.ways import BARE_LISTEN, BARE_REDIS, LISTEN, REDIS
 from bench.table import spread, table
 from bench.target import Target, verdicts
 
@@ -20,6 +20,7 @@ Redis keeps nothing on disk.
 One task at a time, at random moments: milliseconds from the submit call in one process to the \
 body's first line in another, tasks of all rounds together, and what such a task costs the servers \
 from the submit to its stored end.
+Raw SQL is the least that it can be: one durable insert, a call, one durable claim, nothing else.
 
 """
 BUSY = """
@@ -39,8 +40,9 @@ Not measured:
 
 
 def text(found: Mapping[str, Found], failures: Mapping[str, str]) -> str:
+    ours = {title: one for title, one in found.items() if one.streams}
     parts = [verdicts(targets(found)), ALONE, _alone(found)]
-    parts += [BUSY.format(callers=CALLERS), _busy(found), IDLE, _idle(found)]
+    parts += [BUSY.format(callers=CALLERS), _busy(ours), IDLE, _idle(ours)]
     if failures:
         parts += [FAILED, table(("", "why"), failures.items(), numbers=False)]
     return "".join(parts)
@@ -55,6 +57,8 @@ def targets(found: Mapping[str, Found]) -> list[Target]:
         _ms("pick-up with Redis, p99, ms", cuts, 99, P99),
         _ms("with LISTEN/NOTIFY, p50, ms", without, 50, None),
         _ms("with LISTEN/NOTIFY, p99, ms", without, 99, None),
+        _share("pick-up with Redis, p50 / raw SQL", mine, found.get(BARE_REDIS.title), _p50),
+        _share("with LISTEN/NOTIFY, p50 / raw SQL", other, found.get(BARE_LISTEN.title), _p50),
         _share("PostgreSQL CPU for a single task, Redis / LISTEN", mine, other, _single_cpu),
         _share("stream, tasks/s, Redis / LISTEN", mine, other, _stream_rate),
         _share("drain, tasks/s, Redis / LISTEN", mine, other, _drain_rate),
@@ -84,6 +88,10 @@ def _cuts(found: Found | None) -> Sequence[float]:
     if found is None:
         return ()
     return quantiles([wait * 1000 for wait in found.waits], n=100, method="inclusive")
+
+
+def _p50(found: Found) -> float:
+    return _cuts(found)[49]
 
 
 def _single_cpu(found: Found) -> float:
@@ -156,4 +164,4 @@ def _percent(uses: Iterable[Use], figure: Callable[[Use], float]) -> str:
 
 
 def _redis(title: str, value: float) -> str:
-    return f"{value:,.0f}" if title == REDIS.title else ""
+    return f"{value:,.0f}" if title in {REDIS.title, BARE_REDIS.title} else ""

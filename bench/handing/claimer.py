@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import asyncpg
 
 from bench.blocks import blocks
-from bench.handing.resp import Line
+from bench.resp import Line
 
 SQL = blocks(Path(__file__).with_name("handing.sql"))
 HAND_OUT = Path(__file__).with_name("hand_out.lua").read_text()

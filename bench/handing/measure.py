@@ -19,9 +19,9 @@ from bench.environments import ROOT, Unavailable
 from bench.filling import fill
 from bench.growth import Size as Depth
 from bench.handing.claimer import QUEUE, SQL
-from bench.handing.resp import Line
 from bench.machine import Watch
 from bench.place import WORKER, Place, worker_info
+from bench.resp import Line
 from bench.servers import Postgres, Redis, ask, ask_all
 from bench.size import Size
 from bench.table import spread, table

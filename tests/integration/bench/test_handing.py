@@ -7,7 +7,7 @@ import asyncio
 import pytest
 from bench.handing.claimer import QUEUE
 from bench.handing.measure import HANDED, PRODUCT, Case, Found, hired, text
-from bench.handing.resp import Line
+from bench.resp import Line
 from bench.servers import Postgres, Redis, ask
 
 from holdfast.testing.servers.postgres import PostgresServer
