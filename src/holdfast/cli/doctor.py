@@ -53,7 +53,11 @@ async def _examine(app: Holdfast) -> list[Finding]:
             workers, stats = await client.workers(), await client.stats()
             return [
                 look.about_schema(await client.store.schema_version(), client.store.url),
-                look.about_wake_ups(await client.dispatcher.mode(), app.settings.poll),
+                look.about_wake_ups(
+                    await client.dispatcher.mode(),
+                    app.settings.poll,
+                    wants_redis=app.settings.redis_url is not None,
+                ),
                 *look.about_check(await client.doctor()),
                 *look.about_workers(workers, lease),
                 *look.about_queues(stats, workers, lease),

@@ -78,11 +78,21 @@ _WAKE_UPS = {
     "memory": "within this process",
     "sockets": "by sockets between the processes of this host",
     "listen": "by LISTEN/NOTIFY",
+    "redis": "through Redis",
 }
 
 
-def about_wake_ups(mode: str, poll: float) -> Finding:
+def about_wake_ups(mode: str, poll: float, *, wants_redis: bool = False) -> Finding:
     """How a sleeping worker learns of new work."""
+    if wants_redis and mode != "redis":
+        return Finding(
+            Level.WARNING,
+            "wake_ups",
+            "Redis cannot be reached. Until it is back, sleeping workers "
+            + (f"are woken {_WAKE_UPS[mode]}." if mode in _WAKE_UPS else "only look for work."),
+            "Nothing is lost by it. See that Redis answers at `redis_url`; the log of a worker "
+            "says why it does not.",
+        )
     if mode in _WAKE_UPS:
         return Finding(Level.OK, "wake_ups", f"Sleeping workers are woken {_WAKE_UPS[mode]}.")
     return Finding(

@@ -51,9 +51,12 @@ class Sleeper:
         self._listener = listener
         self._waiting: asyncio.Task[bool] | None = None
 
-    async def lie_down(self) -> None:
+    async def tire(self) -> None:
+        """Look often enough to sleep."""
         while await self._listener.wait(0.01):
             pass
+
+    def lie_down(self) -> None:
         self._waiting = asyncio.ensure_future(self._listener.wait(LONG))
         self._waiting.add_done_callback(self._count)
 
@@ -78,7 +81,9 @@ class Dormitory:
     async def add(self, dispatcher: RedisDispatcher, queues: list[str] | None) -> Sleeper:
         listener = await self._stack.enter_async_context(dispatcher.listen(queues))
         sleeper = Sleeper(listener)
-        await sleeper.lie_down()
+        await sleeper.tire()
+        await eventually(lambda: self.asleep() == len(self.sleepers))
+        sleeper.lie_down()
         self.sleepers.append(sleeper)
         await eventually(lambda: self.asleep() == len(self.sleepers))
         return sleeper

@@ -10,7 +10,7 @@ from functools import partial
 from holdfast.dispatch.redis.ear import RedisEar
 from holdfast.dispatch.redis.line import Line
 from holdfast.dispatch.redis.resp import Push, Refused, Reply
-from holdfast.dispatch.redis.scripts import Scripts
+from holdfast.dispatch.redis.scripts import UNKNOWN, Scripts
 
 
 class Beds:
@@ -28,6 +28,7 @@ class Beds:
         self._line, self._scripts = line, scripts
         self._asleep.clear()
         for ear in self.ears.values():
+            ear.seen = UNKNOWN
             ear.ring()
 
     def lie_down(self, ear: RedisEar, answer: Future[bool]) -> None:

@@ -158,18 +158,18 @@ class Board:
         while True:
             try:
                 line, scripts = await self._connect(turn)
-                self._change(line, scripts)
                 if told:
                     logger.info("dispatch.back: wake-ups through Redis at %s again", self._address)
                 pause, told = _FIRST_PAUSE, False
+                self._change(line, scripts)
                 await self._serve(line, scripts)
             except Exception as error:  # noqa: BLE001 - whatever it is, it costs latency only
-                if self._line is not None:
-                    self._line.drop(error)
-                self._change(None, None)
                 if not told:
                     told = True
                     logger.warning("dispatch.lost: %s", self._story(error))
+                if self._line is not None:
+                    self._line.drop(error)
+                self._change(None, None)
             await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - jitter
             turn, pause = turn + 1, min(pause * 2, _LONGEST_PAUSE)
 

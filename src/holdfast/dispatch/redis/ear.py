@@ -83,6 +83,7 @@ class RedisEar(Ear):
             self._other = await self._stack.enter_async_context(
                 self._otherwise.listen(self._listens_to)
             )
+            return True  # what was submitted before it listened must be found by looking
         waits = {
             asyncio.ensure_future(self._other.wait(timeout)),
             asyncio.ensure_future(super().wait(timeout)),  # rung when Redis is back

@@ -99,7 +99,7 @@ async def look(service: Service) -> Mapping[str, Json]:
     except (HoldfastError, TimeoutError):
         return ABSENT
     alive = sum(worker.status in LIVE for worker in workers)
-    missing = (["wake_ups"] if dispatcher == "poll" else []) + ([] if alive else ["workers"])
+    missing = [*_missing_wake_ups(dispatcher, service), *([] if alive else ["workers"])]
     return {
         "ready": True,
         "missing": missing,
@@ -108,3 +108,9 @@ async def look(service: Service) -> Mapping[str, Json]:
         "dispatcher": dispatcher,
         "workers_alive": alive,
     }
+
+
+def _missing_wake_ups(mode: str, service: Service) -> list[Json]:
+    """`redis` if workers are to be woken through it and are not; `wake_ups` if they only look."""
+    redis = service.settings.redis_url is not None and mode != "redis"
+    return [*(["redis"] if redis else []), *(["wake_ups"] if mode == "poll" else [])]
