@@ -47,7 +47,7 @@ def event_entry(
     if attempt is not None:
         entry["attempt"] = attempt
     if worker_id is not None:
-        entry["worker_id"] = worker_id
+        entry["worker_id"] = text_in(worker_id)
     if detail is not None:
         entry["detail"] = text_in(detail)
     return entry
@@ -113,7 +113,7 @@ def _event_of(entry: Mapping[str, Json]) -> Event:
         at=as_time(entry["at"]),
         kind=entry["kind"],
         attempt=entry.get("attempt"),
-        worker_id=WorkerId(entry["worker_id"]) if "worker_id" in entry else None,
+        worker_id=WorkerId(text_out(entry["worker_id"])) if "worker_id" in entry else None,
         detail=text_out(entry["detail"]) if "detail" in entry else None,
     )
 

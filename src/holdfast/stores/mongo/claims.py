@@ -19,7 +19,6 @@ from typing import Final, NamedTuple
 from pymongo import ReturnDocument, UpdateOne
 
 from holdfast.core.attempt import Claim, Claimed
-from holdfast.core.fleet import WorkerStatus
 from holdfast.core.task import Cause, Json, Priority, State, TaskId, WorkerId
 from holdfast.errors import WorkerGone
 from holdfast.ports.clock import Clock
@@ -27,12 +26,14 @@ from holdfast.stores.mongo.alarms import ring_alarms
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document, Place, parted
+from holdfast.stores.mongo.fleet import ALIVE
 from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.reach import Reach
 from holdfast.stores.mongo.schema import BOARD
+from holdfast.stores.mongo.texts import safe_text
 
-_ALIVE: Final = (WorkerStatus.ACTIVE, WorkerStatus.DRAINING)
 _MOST_REACHES: Final = 64
+_SLICE: Final = 1_000
 _SHOWN: Final = {"attempts": 0, "events": 0, "result": 0, "error": 0}
 
 
@@ -77,14 +78,14 @@ class Claims(Connected):
         """What this worker may take, and now."""
         pipeline: Sequence[Document] = [
             {"$match": {"_id": BOARD}},
-            {"$set": {"now": "$$NOW", "asking": worker_id}},
+            {"$set": {"now": "$$NOW", "asking": {"$literal": safe_text(worker_id)}}},
             {"$lookup": {
                 "from": db.workers.name, "localField": "asking", "foreignField": "_id",
                 "as": "worker",
             }},
         ]  # fmt: skip
         (board,) = await (await db.state.aggregate(pipeline)).to_list()
-        if not any(worker["status"] in _ALIVE for worker in board["worker"]):
+        if not any(worker["status"] in ALIVE for worker in board["worker"]):
             raise WorkerGone(worker_id)
         closed = set(board["paused"])
         lanes = []
@@ -142,12 +143,15 @@ async def _start(
     if not documents:
         return ()
     token = token_hex(8)
-    ids, ready = [one["_id"] for one in documents], [one["ready"] for one in documents]
-    started = await db.tasks.update_many(
-        {"_id": {"$in": ids}, "ready": {"$in": ready}}, _starting(worker_id, token, now)
-    )
-    reached("claimed")
-    if started.modified_count < len(documents):
+    change = _starting(worker_id, token, now)
+    started = 0
+    for first in range(0, len(documents), _SLICE):
+        some = documents[first : first + _SLICE]
+        done = await db.tasks.update_many(_as_read(some), change)
+        started += done.modified_count
+        reached("claimed")
+    if started < len(documents):
+        ids = [one["_id"] for one in documents]
         mine = await _ids(db, {"_id": {"$in": ids}, "claim": token})
         documents = [one for one in documents if one["_id"] in mine]
     fences = await _fences(db, [one for one in documents if "lock" in one], token)
@@ -156,6 +160,12 @@ async def _start(
         for one in documents
         if "lock" not in one or one["_id"] in fences
     ]
+
+
+def _as_read(documents: Sequence[Document]) -> Document:
+    """The filter for these, if they still stand where they were read."""
+    ids, ready = [one["_id"] for one in documents], [one["ready"] for one in documents]
+    return {"_id": {"$in": ids}, "ready": {"$in": ready}}
 
 
 def _starting(worker_id: WorkerId, token: str, now: int) -> Document:
