@@ -63,7 +63,7 @@ class Claims(Connected):
             view = await self._view(db, worker_id, queues, capabilities)
             await ring_alarms(db, view.now)
             first = await self._first_in_line(db, view.lanes, limit)
-            claims = await _start(db, first, worker_id, view.now)
+            claims = await _start(db, first, worker_id, self._now_expression)
             if limit > 0 and len(claims) == limit:
                 return Claimed(claims, 0.0)  # who got all they asked for may ask again at once
             return Claimed(claims, await _next_due(db, view))
@@ -138,7 +138,7 @@ async def _next_due(db: Collections, view: _View) -> float | None:
 
 
 async def _start(
-    db: Collections, documents: Sequence[Document], worker_id: WorkerId, now: int
+    db: Collections, documents: Sequence[Document], worker_id: WorkerId, now: Json
 ) -> Sequence[Claim]:
     if not documents:
         return ()
@@ -168,19 +168,21 @@ def _as_read(documents: Sequence[Document]) -> Document:
     return {"_id": {"$in": ids}, "ready": {"$in": ready}}
 
 
-def _starting(worker_id: WorkerId, token: str, now: int) -> Document:
-    return {
-        "$set": {
-            "place": Place.RUNNING.value,
-            "state": State.RUNNING.value,
-            "worker_id": worker_id,
-            "running_on": worker_id,
-            "started_at": now,
-            "claim": token,
-        },
-        "$unset": {"ready": "", "ready_lane": "", "alarm": ""},
-        "$inc": {"attempt": 1, "version": 1},
+def _starting(worker_id: WorkerId, token: str, now: Json) -> Sequence[Document]:
+    """Started by the clock of *this* write: what was read before may be older than the end of the
+    attempt that held the lock until then.
+    """
+    started = {
+        "place": Place.RUNNING.value,
+        "state": State.RUNNING.value,
+        "worker_id": {"$literal": worker_id},
+        "running_on": {"$literal": worker_id},
+        "started_at": now,
+        "claim": token,
+        "attempt": {"$add": ["$attempt", 1]},
+        "version": {"$add": ["$version", 1]},
     }
+    return [{"$set": started}, {"$unset": ["ready", "ready_lane", "alarm"]}]
 
 
 async def _fences(db: Collections, locked: Sequence[Document], token: str) -> Mapping[str, int]:
