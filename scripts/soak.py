@@ -4,7 +4,7 @@
     python -m scripts.soak 60 kills-on-postgres cuts       # only these trials
 
 Round after round on a fresh store, with real worker processes and one trial after the other: kill
--9 of workers on SQLite and on PostgreSQL, a server that crashes, stays away, throws everybody out,
+-9 of workers on every store, and of Redis; a server that crashes, stays away, throws everybody out;
 a network that cuts at the commit or stalls. Then the store is judged against what the tasks
 themselves wrote down. The parts are those of the acceptance tests, in larger doses; the seed
 changes with every round. Stops at the first broken promise, with the seed, and keeps its folder.
@@ -16,6 +16,7 @@ import secrets
 import shutil
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,8 +27,10 @@ from tests.acceptance import load, ordeals, storm
 from tests.acceptance.stage import Stage
 
 from holdfast.core.task import Cause
+from holdfast.testing.servers.mongo import MongoServer
 from holdfast.testing.servers.postgres import PostgresServer
 from holdfast.testing.servers.proxy import Proxy
+from holdfast.testing.servers.redis import RedisServer
 
 
 def kills_on_sqlite(folder: Path, seed: int) -> str:
@@ -41,6 +44,38 @@ def kills_on_postgres(folder: Path, seed: int) -> str:
         closing(Stage(folder, url=server.create_database("soak"), **storm.SETTINGS)) as stage,
     ):
         return kills(stage, seed, tasks=20_000, seconds=30.0)
+
+
+def kills_with_redis(folder: Path, seed: int) -> str:
+    """Redis is killed, too, every few seconds, and comes back empty."""
+    with (
+        PostgresServer() as server,
+        RedisServer() as redis,
+        closing(
+            Stage(
+                folder,
+                url=server.create_database("soak"),
+                redis_url=redis.url,
+                **storm.SETTINGS,
+            )
+        ) as stage,
+        repeated(partial(kill_for_a_second, redis), every=3.0),
+    ):
+        return kills(stage, seed, tasks=20_000, seconds=30.0)
+
+
+def kill_for_a_second(redis: RedisServer) -> None:
+    redis.kill9()
+    time.sleep(1.0)
+    redis.start()
+
+
+def kills_on_mongo(folder: Path, seed: int) -> str:
+    with (
+        MongoServer() as server,
+        closing(Stage(folder, url=server.url("soak"), **storm.SETTINGS)) as stage,
+    ):
+        return kills(stage, seed, tasks=1_000, seconds=30.0)
 
 
 def kills(stage: Stage, seed: int, *, tasks: int, seconds: float) -> str:
@@ -73,6 +108,8 @@ def network(folder: Path, seed: int, *, ordeal: Callable[..., None], **dose: flo
 TRIALS: dict[str, Callable[[Path, int], str]] = {
     "kills-on-sqlite": kills_on_sqlite,
     "kills-on-postgres": kills_on_postgres,
+    "kills-with-redis": kills_with_redis,
+    "kills-on-mongo": kills_on_mongo,
     "crashes": partial(outage, ordeal=ordeals.crash, times=5),
     "absence": partial(outage, ordeal=ordeals.stay_away, seconds=10.0),
     "thrown-out": partial(outage, ordeal=ordeals.throw_out, times=10),
@@ -98,6 +135,24 @@ def main(minutes: float, names: list[str]) -> int:
         shutil.rmtree(folder)
     say(f"{rounds} rounds: nothing lost, nothing recorded twice")
     return 0
+
+
+@contextmanager
+def repeated(action: Callable[[], None], *, every: float) -> Iterator[None]:
+    """Do it again and again, in a thread of its own, until the block ends."""
+    over = threading.Event()
+
+    def work() -> None:
+        while not over.wait(every):
+            action()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 @contextmanager
