@@ -92,7 +92,7 @@ class Board:
 
     def call(self, queues: Mapping[str, int]) -> None:
         """Wake so many sleepers of these queues, soon."""
-        if self._calls.ask_for(queues):
+        if self._calls.ask_for(queues) and not self._calls.make_here():
             self.start()
             self._soon(self._calls.make)
 
@@ -200,10 +200,7 @@ class Board:
             self._known.set_result(None)
 
     async def _leave(self) -> None:
-        try:
-            await asyncio.wait_for(self._calls.all_made.wait(), PARTING)
-        except TimeoutError:
-            self._calls.give_up()
+        await self._calls.finish(PARTING)
         if self._line is not None:
             await self._line.rest()
 

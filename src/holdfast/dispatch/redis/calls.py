@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -19,7 +20,7 @@ IN_VAIN: Final = 0.005
 
 
 class Calls:
-    """What is to be called. `ask_for` from any thread, all else on the board's loop.
+    """What is to be called. `ask_for`, `make_here` from any thread, all else on the board's loop.
 
     Args:
         otherwise: Calls without Redis. What cannot be said through Redis goes there.
@@ -33,9 +34,6 @@ class Calls:
         self._line: Line | None = None
         self._scripts: Scripts | None = None
         self._is_known = False
-        self.all_made = asyncio.Event()
-        """Set while nothing is to be called."""
-        self.all_made.set()
 
     def ask_for(self, queues: Mapping[str, int]) -> bool:
         """Note so many calls for each queue. True if somebody must `make` them."""
@@ -52,13 +50,28 @@ class Calls:
             self._is_known = True
             self.make()
 
-    def give_up(self) -> None:
-        """Make otherwise what could not be made."""
-        self._otherwise(self._take())
+    async def finish(self, within: float) -> None:
+        """Have all calls made: otherwise, if they cannot be made in so many seconds."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                while self._is_busy:  # noqa: ASYNC110 - at the very end, for an instant
+                    await asyncio.sleep(0.002)
+        if self._is_busy:
+            self._otherwise(self._take())
+
+    def make_here(self) -> bool:
+        """Make the calls that are asked for, on this thread. False if it must be the board's."""
+        line, scripts = self._line, self._scripts
+        if line is None or scripts is None:
+            return False
+        queues = self._take()
+        if scripts.wake_from(line, queues, partial(self._made, line, queues)):
+            return True
+        self.ask_for(queues)
+        return False
 
     def make(self) -> None:
         """Make the calls that are asked for, and those asked for until these are made."""
-        self.all_made.clear()
         if not self._is_known:
             return
         while queues := self._take():
@@ -67,7 +80,6 @@ class Calls:
                 asked.add_done_callback(partial(self._made, self._line, queues))
                 return
             self._otherwise(queues)
-        self.all_made.set()
 
     def _made(self, line: Line, queues: Mapping[str, int], asked: asyncio.Future[Reply]) -> None:
         error = asked.exception()

@@ -2,11 +2,18 @@
 
 Lives on one event loop. The server has `PATIENCE` for each answer; one that takes longer is as good
 as away, and the line is dropped.
+
+Only `ask_from` may be called from other threads: it writes to the socket itself, which saves a call
+the way through the loop's thread. Both ways of writing hold `_order`, so that bytes leave whole and
+answers find those who asked.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
+import threading
 from collections import deque
 from collections.abc import Callable
 from typing import Final, Self
@@ -30,6 +37,8 @@ class Line(asyncio.Protocol):
         self._asked: deque[tuple[asyncio.Future[Reply], float]] = deque()
         self._watch: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
+        self._order = threading.Lock()
+        self._socket: socket.socket | None = None
         self.lost: asyncio.Future[Exception] = self._loop.create_future()
         """Done when the line is; says why."""
 
@@ -49,11 +58,27 @@ class Line(asyncio.Protocol):
         if self.lost.done():
             _fail(answer, self.lost.result())
             return answer
-        self._asked.append((answer, self._loop.time() + patience))
-        self.tell(*words)
-        if self._watch is None:
-            self._watch = self._loop.call_later(patience, self._look)
+        with self._order:
+            self._asked.append((answer, self._loop.time() + patience))
+            self.tell(*words)
+        self._watch_over()
         return answer
+
+    def ask_from(self, then: Callable[[asyncio.Future[Reply]], None], *words: Word) -> bool:
+        """Send a command from any thread; what `then` does, it does on the line's loop.
+
+        False if that cannot be done now without waiting: then nothing was sent.
+        """
+        data = command(*words)
+        answer: asyncio.Future[Reply] = self._loop.create_future()
+        answer.add_done_callback(then)
+        with self._order:
+            self._asked.append((answer, self._loop.time() + PATIENCE))
+            if not self._has_way_for(data):
+                self._asked.pop()
+                return False
+        self._loop.call_soon_threadsafe(self._watch_over)
+        return True
 
     def tell(self, *words: Word) -> None:
         """Send a command that is not answered, but by what is heard: `SUBSCRIBE`."""
@@ -67,8 +92,12 @@ class Line(asyncio.Protocol):
         self.lost.set_result(why)
         if self._watch is not None:
             self._watch.cancel()
-        if self._transport is not None:
-            self._transport.abort()
+        with self._order:
+            if self._socket is not None:
+                self._socket.close()
+                self._socket = None
+            if self._transport is not None:
+                self._transport.abort()
         while self._asked:
             _fail(self._asked.popleft()[0], why)
 
@@ -82,6 +111,9 @@ class Line(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        own = transport.get_extra_info("socket")
+        if own is not None and transport.get_extra_info("ssl_object") is None:
+            self._socket = socket.socket(fileno=os.dup(own.fileno()))
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -102,6 +134,26 @@ class Line(asyncio.Protocol):
             _fail(answer, reply)
         elif not answer.done():
             answer.set_result(reply)
+
+    def _has_way_for(self, data: bytes) -> bool:
+        """Send it, if it goes at once and as a whole."""
+        if self._socket is None or self._transport is None:
+            return False
+        if self._transport.get_write_buffer_size():
+            return False
+        try:
+            sent = self._socket.send(data, socket.MSG_DONTWAIT)
+        except OSError:
+            return False
+        if sent < len(data):  # nobody has read for long: what was begun cannot be taken back
+            self._socket.close()
+            self._socket = None
+            self._loop.call_soon_threadsafe(self.drop, TimeoutError("no answer in time"))
+        return True
+
+    def _watch_over(self) -> None:
+        if self._watch is None and self._asked:
+            self._watch = self._loop.call_at(self._asked[0][1], self._look)
 
     def _look(self) -> None:
         """One timer watches over all that was asked."""

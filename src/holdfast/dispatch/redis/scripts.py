@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.resources import files
 from typing import Final
 
@@ -47,25 +47,35 @@ class Scripts:
         return [line.ask("SCRIPT", "LOAD", script.text, patience=1.0) for script in every]
 
     def wake(self, line: Line, queues: Mapping[str, int]) -> asyncio.Future[Reply]:
-        lists = [self._list(queue) for queue in queues]
-        keys = [self._key("until"), self._key("turns"), self._list(""), *lists]
-        counts = [word for pair in queues.items() for word in pair]
-        return _ask(line, WAKE, keys, [self.channel(""), TURNS_KEPT, *counts])
+        return line.ask(*self._waking(queues))
+
+    def wake_from(
+        self, line: Line, queues: Mapping[str, int], then: Callable[[asyncio.Future[Reply]], None]
+    ) -> bool:
+        """The same from any thread; False if that cannot be done at once."""
+        return line.ask_from(then, *self._waking(queues))
 
     def sleep(
         self, line: Line, ear: str, queues: Collection[str], seen: bytes
     ) -> asyncio.Future[Reply]:
         keys = [self._key("until"), self._key("turns"), *map(self._list, queues)]
-        return _ask(line, SLEEP, keys, [ear, STANDING, KEPT, seen, *queues])
+        return line.ask(*_script(SLEEP, keys, [ear, STANDING, KEPT, seen, *queues]))
 
     def awake(self, line: Line, ear: str, queues: Collection[str]) -> asyncio.Future[Reply]:
-        return _ask(line, AWAKE, [self._key("until"), *map(self._list, queues)], [ear])
+        keys = [self._key("until"), *map(self._list, queues)]
+        return line.ask(*_script(AWAKE, keys, [ear]))
 
     def beat(
         self, line: Line, ears: Collection[str], queues: Collection[str]
     ) -> asyncio.Future[Reply]:
         keys = [self._key("until"), *map(self._list, queues)]
-        return _ask(line, BEAT, keys, [STANDING, KEPT, *ears])
+        return line.ask(*_script(BEAT, keys, [STANDING, KEPT, *ears]))
+
+    def _waking(self, queues: Mapping[str, int]) -> list[Word]:
+        lists = [self._list(queue) for queue in queues]
+        keys = [self._key("until"), self._key("turns"), self._list(""), *lists]
+        counts = [word for pair in queues.items() for word in pair]
+        return _script(WAKE, keys, [self.channel(""), TURNS_KEPT, *counts])
 
     def _key(self, name: str) -> str:
         return self._stem + name
@@ -74,7 +84,5 @@ class Scripts:
         return f"{self._stem}asleep:{queue}" if queue else f"{self._stem}asleep"
 
 
-def _ask(
-    line: Line, script: Script, keys: Sequence[str], words: Sequence[Word]
-) -> asyncio.Future[Reply]:
-    return line.ask("EVALSHA", script.sha, len(keys), *keys, *words)
+def _script(script: Script, keys: Sequence[str], words: Sequence[Word]) -> list[Word]:
+    return ["EVALSHA", script.sha, len(keys), *keys, *words]
