@@ -4,7 +4,7 @@ Four commands, whatever their number: read the board with the worker and the tim
 (usually nothing is); read the first of the line; start them with one update. That update names
 each task by its `ready` mark, which says which writing of the document was read: what another
 started, moved or changed meanwhile is not matched, and what is matched is as it was read. If fewer
-were started than asked, the claim's token tells which.
+were started than asked, the claim's token tells which, and the line is read once more.
 
 Tasks with a lock take two commands more. Their fence is drawn *after* they were started: a fence
 drawn before could be handed out by a slow claimer when a later holder has a larger one already.
@@ -12,6 +12,7 @@ drawn before could be handed out by a slow claimer when a later holder has a lar
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection, Mapping, Sequence
 from secrets import token_hex
 from typing import Final, NamedTuple
@@ -62,8 +63,7 @@ class Claims(Connected):
         async with self._server() as db:
             view = await self._view(db, worker_id, queues, capabilities)
             await ring_alarms(db, view.now)
-            first = await self._first_in_line(db, view.lanes, limit)
-            claims = await _start(db, first, worker_id, self._now_expression)
+            claims = await self._take(db, view.lanes, worker_id, limit)
             if limit > 0 and len(claims) == limit:
                 return Claimed(claims, 0.0)  # who got all they asked for may ask again at once
             return Claimed(claims, await _next_due(db, view))
@@ -96,6 +96,19 @@ class Claims(Connected):
                 lanes.append(lane)
         return _View(self._us(board["now"]), sorted(lanes))
 
+    async def _take(
+        self, db: Collections, lanes: Sequence[str], worker_id: WorkerId, limit: int
+    ) -> Sequence[Claim]:
+        """Start the first in line; where others were faster, those after them."""
+        claims: list[Claim] = []
+        while len(claims) < limit:
+            first = await self._first_in_line(db, lanes, limit - len(claims))
+            started = await _start(db, first, worker_id, self._now_expression)
+            claims += started
+            if len(started) == len(first):
+                break
+        return claims
+
     async def _first_in_line(
         self, db: Collections, lanes: Sequence[str], limit: int
     ) -> Sequence[Document]:
@@ -103,12 +116,18 @@ class Claims(Connected):
             return ()
         reach = self._reach(lanes)
         found: Sequence[Document] = ()
+        began = 0.0
         for bound in reach.bounds(limit):
+            began = time.monotonic()
             line = db.tasks.find(in_line(lanes, bound), _SHOWN, sort=[("ready", 1)], limit=limit)
             found = await line.to_list()
             if len(found) == limit:
                 break
-        reach.learn([one["ready"] for one in found], more=len(found) == limit)
+        reach.learn(
+            [one["ready"] for one in found],
+            more=len(found) == limit,
+            seconds=time.monotonic() - began,
+        )
         return found
 
     def _reach(self, lanes: Sequence[str]) -> Reach:
