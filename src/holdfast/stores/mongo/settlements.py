@@ -6,7 +6,7 @@ history: it may be the repeat of one that was saved.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -15,7 +15,7 @@ from holdfast.core.lifecycle import cancelled_instead
 from holdfast.core.task import State, TaskId
 from holdfast.stores.columns import as_time
 from holdfast.stores.memory.values import holds_lease, reported, settled
-from holdfast.stores.mongo.chronicle import running_attempt
+from holdfast.stores.mongo.chronicle import MOST_BYTES, running_attempt
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document, Place
@@ -45,8 +45,11 @@ class Settles(Connected):
     async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
         async with self._server() as db:
             refusals: list[Refusal] = []
-            while reports:
-                reports = await self._report(db, reports, refusals)
+            for portions in [(reports,)] if _fits(reports) else map(_portions, reports):
+                for portion in portions:
+                    if refused := await self._report_all(db, portion):
+                        refusals += refused
+                        break
             await _count(db, len(refusals))
             return refusals
 
@@ -84,22 +87,30 @@ class Settles(Connected):
         await _count(db, len(refusals))
         return refusals
 
+    async def _report_all(self, db: Collections, reports: Sequence[Report]) -> Sequence[Refusal]:
+        refusals: list[Refusal] = []
+        while reports:
+            reports = await self._report(db, reports, refusals)
+        return refusals
+
     async def _report(
         self, db: Collections, reports: Sequence[Report], refusals: list[Refusal]
     ) -> Sequence[Report]:
         """Returns those to be tried again."""
         drafts, now = await self._drafts(db, {one.task_id for one in reports})
+        taken = []
         for one in reports:
             draft = drafts.get(one.task_id)
             if draft is None or not holds_lease(draft.task, one):
                 refusals.append(_refusal(one, draft))
                 continue
+            taken.append(one)
             draft.change(reported(draft.task, one))
             for line in one.logs:
                 draft.note(now, "log", attempt=one.attempt, worker_id=one.worker_id, detail=line)
         written = await write(db, [draft for draft in drafts.values() if draft.is_changed])
         lost = {draft.task.id for draft in written.lost}
-        return [one for one in reports if one.task_id in lost]
+        return [one for one in taken if one.task_id in lost]
 
     async def _drafts(self, db: Collections, ids: set[TaskId]) -> tuple[dict[TaskId, Draft], int]:
         """What is to be changed, and now; without a task nobody asks for the time."""
@@ -108,6 +119,24 @@ class Settles(Connected):
         found = await answer.to_list()
         now = self._us(found[0]["now"]) if found else 0
         return {TaskId(one["_id"]): Draft(one) for one in found}, now
+
+
+def _fits(reports: Sequence[Report]) -> bool:
+    """Whether the lines of each task go into its document at once."""
+    return all(sum(map(len, one.logs)) <= MOST_BYTES for one in reports)
+
+
+def _portions(report: Report) -> Iterator[Sequence[Report]]:
+    """A report of many lines, as reports of fewer."""
+    first = report._replace(logs=())
+    again = Report(report.task_id, report.attempt, report.worker_id)
+    lines: list[str] = []
+    for line in report.logs:
+        if lines and sum(map(len, lines)) + len(line) > MOST_BYTES:
+            yield [first._replace(logs=tuple(lines))]
+            first, lines = again, []
+        lines.append(line)
+    yield [first._replace(logs=tuple(lines))]
 
 
 def _settle(draft: Draft, settlement: Settlement, now: int) -> None:
