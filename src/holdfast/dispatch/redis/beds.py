@@ -10,14 +10,13 @@ from functools import partial
 from holdfast.dispatch.redis.ear import RedisEar
 from holdfast.dispatch.redis.line import Line
 from holdfast.dispatch.redis.resp import Push, Refused, Reply
-from holdfast.dispatch.redis.scripts import UNKNOWN, Scripts
+from holdfast.dispatch.redis.scripts import Scripts
 
 
 class Beds:
     """On the board's loop, but for `ears`, which is replaced, never changed."""
 
-    def __init__(self, process: str) -> None:
-        self._process = process
+    def __init__(self) -> None:
         self._line: Line | None = None
         self._scripts: Scripts | None = None
         self._asleep: dict[int, RedisEar] = {}
@@ -28,16 +27,16 @@ class Beds:
         self._line, self._scripts = line, scripts
         self._asleep.clear()
         for ear in self.ears.values():
-            ear.seen = UNKNOWN
-            ear.ring()
+            ear.move()
 
     def lie_down(self, ear: RedisEar, answer: Future[bool]) -> None:
         """Have this ear called; the answer is False if it must look for work before."""
         if self._line is None or self._scripts is None:
             answer.set_result(False)
             return
+        ear.was_called = False
         self._asleep[ear.number] = ear  # before the answer: a call may be heard with it
-        asked = self._scripts.sleep(self._line, self._name(ear), ear.lists, ear.seen)
+        asked = self._scripts.sleep(self._line, ear.name, ear.lists, ear.seen)
         asked.add_done_callback(partial(self._lay_down, self._line, ear, answer))
 
     def get_up(self, ear: RedisEar) -> None:
@@ -45,7 +44,7 @@ class Beds:
         if self._asleep.pop(ear.number, None) is None:
             return
         if self._line is not None and self._scripts is not None:
-            self._scripts.awake(self._line, self._name(ear), ear.lists)
+            self._scripts.awake(self._line, ear.name, ear.lists)
 
     def heard(self, push: Push) -> None:
         """Somebody called one of ours."""
@@ -58,7 +57,7 @@ class Beds:
 
     async def beat(self, line: Line, scripts: Scripts) -> None:
         """Have everybody sleep on; wake those of whom Redis does not know."""
-        asleep = {self._name(ear).encode(): ear for ear in self._asleep.values()}
+        asleep = {ear.name.encode(): ear for ear in self._asleep.values() if not ear.was_called}
         lists = sorted({queue for ear in asleep.values() for queue in ear.lists})
         try:
             lost = await scripts.beat(line, [name.decode() for name in asleep], lists)
@@ -87,6 +86,3 @@ class Beds:
             line.drop(ConnectionError(str(error)))
         if not answer.cancelled():
             answer.set_result(error is None and found is None)
-
-    def _name(self, ear: RedisEar) -> str:
-        return f"{self._process}/{ear.number}"

@@ -20,8 +20,9 @@ from holdfast.dispatch.redis.address import Address
 from holdfast.dispatch.redis.beds import Beds
 from holdfast.dispatch.redis.calls import Calls
 from holdfast.dispatch.redis.ear import RedisEar
-from holdfast.dispatch.redis.finding import open_line
+from holdfast.dispatch.redis.finding import open_ear, open_line
 from holdfast.dispatch.redis.line import Line
+from holdfast.dispatch.redis.resp import Refused
 from holdfast.dispatch.redis.scripts import Scripts
 
 logger = logging.getLogger(__name__)
@@ -53,7 +54,7 @@ class Board:
     ) -> None:
         self._address = address
         self._store = store
-        self._process = process
+        self.process = process
         self._guard = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -62,7 +63,7 @@ class Board:
         self._line: Line | None = None
         self._scripts: Scripts | None = None
         self._calls = Calls(otherwise)
-        self._beds = Beds(process)
+        self._beds = Beds()
 
     # From any thread
 
@@ -110,6 +111,19 @@ class Board:
     def awake(self, ear: RedisEar) -> None:
         """Have it called no longer."""
         self._soon(self._beds.get_up, ear)
+
+    async def hear(self, ear: RedisEar) -> Line | None:
+        """A line of the ear's own, on its own loop, from where it can be called now."""
+        line, scripts = self._line, self._scripts
+        if line is None or scripts is None:
+            return None
+        channel = scripts.channel(f"{self.process}.{ear.number}")
+        try:
+            async with asyncio.timeout(PARTING):
+                return await open_ear(self._address, line.host, channel, ear.called)
+        except (OSError, Refused) as error:
+            logger.debug("dispatch.deaf: %s", error)
+            return None
 
     async def close(self) -> None:
         """Make the last calls, and let go."""
@@ -185,7 +199,7 @@ class Board:
         scripts = self._scripts
         async with asyncio.timeout(FIND_OUT):
             line = await open_line(self._address, scripts.tag, turn=turn, heard=self._beds.heard)
-            line.tell("SUBSCRIBE", scripts.channel(self._process))
+            line.tell("SUBSCRIBE", scripts.channel(self.process))
             await asyncio.gather(*scripts.load(line))
         return line, scripts
 

@@ -83,7 +83,9 @@ class RedisDispatcher:
     @asynccontextmanager
     async def listen(self, queues: Collection[str] | None) -> AsyncIterator[Listener]:
         self._here()
-        ear = RedisEar(next(self._numbers), queues, self._board, self._fallback)
+        ear = RedisEar(
+            self._board.process, next(self._numbers), queues, self._board, self._fallback
+        )
         self._ears = {**self._ears, ear.number: ear}
         self._board.serve(self._ears)
         self._board.start()

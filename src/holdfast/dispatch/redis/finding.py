@@ -37,6 +37,21 @@ async def open_line(
     return line
 
 
+async def open_ear(
+    address: Address, host: Host, channel: str, heard: Callable[[Push], None]
+) -> Line:
+    """A line to that server which only hears what is said on the channel."""
+    line = await Line.open(address, host, heard)
+    try:
+        await _greet(line, address)
+        line.tell("SUBSCRIBE", channel)
+        await line.ask("PING", patience=HANDSHAKE)
+    except BaseException as error:
+        line.drop(ConnectionError(str(error)))
+        raise
+    return line
+
+
 async def _greet(line: Line, address: Address) -> None:
     hello: list[Word] = ["HELLO", 3]
     if address.password is not None:

@@ -30,7 +30,8 @@ Word = str | bytes | int
 class Line(asyncio.Protocol):
     """A connection, open until it is `lost`."""
 
-    def __init__(self, heard: Callable[[Push], None]) -> None:
+    def __init__(self, host: Host, heard: Callable[[Push], None]) -> None:
+        self.host = host
         self._heard = heard
         self._loop = asyncio.get_running_loop()
         self._reader = Reader()
@@ -47,9 +48,9 @@ class Line(asyncio.Protocol):
         """Connect. OSError says why not."""
         loop = asyncio.get_running_loop()
         if address.path:
-            _, line = await loop.create_unix_connection(lambda: cls(heard), address.path)
+            _, line = await loop.create_unix_connection(lambda: cls(host, heard), address.path)
         else:
-            _, line = await loop.create_connection(lambda: cls(heard), *host, ssl=address.tls)
+            _, line = await loop.create_connection(lambda: cls(host, heard), *host, ssl=address.tls)
         return line
 
     def ask(self, *words: Word, patience: float = PATIENCE) -> asyncio.Future[Reply]:
