@@ -20,7 +20,7 @@ from typing import IO, Self
 from holdfast.core.task import Json
 
 READY, GO = "ready", "go"
-PATIENCE = 25.0
+PATIENCE = 60.0
 """Seconds an act may take, so that a race that goes wrong fails instead of hanging."""
 
 

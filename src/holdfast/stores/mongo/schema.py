@@ -25,17 +25,18 @@ EMPTY_BOARD: Final[Mapping[str, Json]] = {
 """The one document of the whole store: which lanes there are, what is paused, and counters."""
 NEVER: Final = 2_147_483_647
 """Seconds: what a TTL index waits for until the first prune says how long tasks are kept."""
+DAY: Final = 86_400
 _OLDEST: Final = 17
 """The wire version of MongoDB 6.0."""
 
 
 class Index(NamedTuple):
-    """Named by its fields. `ttl`: documents go by themselves, some time after that date."""
+    """Named by its fields. `ttl`: documents go by themselves, so many seconds after that date."""
 
     fields: tuple[str, ...]
     unique: bool = False
     sparse: bool = True
-    ttl: bool = False
+    ttl: int | None = None
 
     @property
     def name(self) -> str:
@@ -47,8 +48,8 @@ class Index(NamedTuple):
             given["unique"] = True
         if self.sparse:
             given["sparse"] = True
-        if self.ttl and ttl:
-            given["expireAfterSeconds"] = NEVER
+        if self.ttl is not None and ttl:
+            given["expireAfterSeconds"] = self.ttl
         return given
 
     def is_like(self, found: Mapping[str, Json]) -> bool:
@@ -74,8 +75,8 @@ INDEXES: Final[dict[str, tuple[Index, ...]]] = {
         Index(("running_on",)),
         Index(("stop_on",)),
         Index(("callback_due",)),
-        Index(("ended_on",), ttl=True),
-        Index(("died_on",), ttl=True),
+        Index(("ended_on",), ttl=NEVER),
+        Index(("died_on",), ttl=NEVER),
         Index(("batch",)),
         Index(("lock",)),
         Index(("parent_id",)),
@@ -83,6 +84,7 @@ INDEXES: Final[dict[str, tuple[Index, ...]]] = {
         Index(("place", "state", "queue", "priority", "run_at"), sparse=False),
     ),
     "history": (Index(("task",)),),
+    "batches": (Index(("at",), ttl=DAY),),
 }
 
 

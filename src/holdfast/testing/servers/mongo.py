@@ -16,13 +16,13 @@ Most tests need no server of their own: see the fixtures `mongo_server` and `fre
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import socket
 import sys
 import tempfile
 import time
 from pathlib import Path
+from shutil import disk_usage, rmtree
 from typing import Final, NamedTuple, Self
 from urllib.parse import urlsplit, urlunsplit
 
@@ -32,6 +32,7 @@ from holdfast.testing.servers.postgres import free_port
 
 PROGRAM: Final = "secantusd-py"
 PATIENCE: Final = 30.0
+ROOM: Final = 2 << 30
 
 
 class GivenMongo(NamedTuple):
@@ -47,7 +48,7 @@ class MongoServer:
     """One server in one folder. Starting, stopping and asking work from any process.
 
     Args:
-        directory: Where it lives; a new temporary folder by default.
+        directory: Where it lives; a new folder in `memory_folder` by default.
         standalone: It calls itself no replica set, and so has no transactions.
         owner: The process it must not outlive; this one by default.
     """
@@ -55,7 +56,9 @@ class MongoServer:
     def __init__(
         self, directory: Path | None = None, *, standalone: bool = False, owner: int | None = None
     ) -> None:
-        self.directory = directory or Path(tempfile.mkdtemp(prefix="holdfast-mongo-"))
+        self.directory = directory or Path(
+            tempfile.mkdtemp(prefix="holdfast-mongo-", dir=memory_folder())
+        )
         self.directory.mkdir(parents=True, exist_ok=True)
         self.standalone = standalone
         self.owner = owner or os.getpid()
@@ -106,7 +109,7 @@ class MongoServer:
     def close(self) -> None:
         """End it and remove its folder."""
         self.kill9()
-        shutil.rmtree(self.directory, ignore_errors=True)
+        rmtree(self.directory, ignore_errors=True)
 
     def __enter__(self) -> Self:
         return self.start()
@@ -161,6 +164,15 @@ class MongoServer:
         pid = self.pid
         if pid is not None:
             processes.send(pid, number)
+
+
+def memory_folder() -> Path:
+    """Where a test server keeps its data: in memory if there is room, as every write waits for the
+    journal. That survives the end of the server, which is all that tests bring about.
+    """
+    memory = Path("/dev/shm")  # noqa: S108 - folders in it are made by mkdtemp, or named at random
+    roomy = memory.is_dir() and os.access(memory, os.W_OK) and disk_usage(memory).free > ROOM
+    return memory if roomy else Path(tempfile.gettempdir())
 
 
 def _program() -> Path:

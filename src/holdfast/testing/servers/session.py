@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Self
 
 from holdfast.testing.servers.binaries import Version
-from holdfast.testing.servers.mongo import GivenMongo, MongoServer
+from holdfast.testing.servers.mongo import GivenMongo, MongoServer, memory_folder
 from holdfast.testing.servers.postgres import PostgresServer
 from holdfast.testing.servers.redis import RedisServer
 
@@ -79,7 +79,7 @@ class SharedServers:
                 RedisServer(self._folder / "redis", owner=self._owner).close()
         for standalone in (False, True):
             with self._locked(f"mongo{standalone:d}.lock"):
-                if (self._folder / f"mongo{standalone:d}").exists():
+                if self._mongo_folder(standalone).exists():
                     self._mongo(standalone).close()
         for version in (18, 16):
             with self._locked(f"pg{version}.lock"):
@@ -91,8 +91,11 @@ class SharedServers:
         return PostgresServer(self._folder / f"pg{version}", version, owner=self._owner)
 
     def _mongo(self, standalone: bool) -> MongoServer:
-        folder = self._folder / f"mongo{standalone:d}"
+        folder = self._mongo_folder(standalone)
         return MongoServer(folder, standalone=standalone, owner=self._owner)
+
+    def _mongo_folder(self, standalone: bool) -> Path:
+        return memory_folder() / f"{self._folder.name}-mongo{standalone:d}"
 
     @contextmanager
     def _locked(self, name: str) -> Iterator[None]:
