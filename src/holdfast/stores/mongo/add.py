@@ -10,6 +10,7 @@ Tasks with a lock go in as blocked, and the key is passed on after that (`locks.
 from __future__ import annotations
 
 import asyncio
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -39,6 +40,10 @@ from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.schema import BOARD
 
 _PAUSE: Final = 0.005
+_LONGEST_PAUSE: Final = 0.2
+"""Between two looks at a batch of somebody else's that is under way; in steps, and never in step
+with another who waits for ours.
+"""
 _SHOWN: Final = {
     "name": 1, "state": 1, "place": 1, "batch": 1, "staged_at": 1, "unique_key": 1, "unique": 1,
     "idempotent": 1, "idempotent_until": 1, "fingerprint": 1,
@@ -69,10 +74,12 @@ class Adds(Connected):
         if not tasks:
             return []
         async with self._server() as db:
-            answers = await self._add(db, tasks, span_us(idempotency_window), again=False)
+            window, pause = span_us(idempotency_window), _PAUSE
+            answers = await self._add(db, tasks, window, again=False)
             while answers is None:
-                await asyncio.sleep(_PAUSE)
-                answers = await self._add(db, tasks, span_us(idempotency_window), again=True)
+                await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
+                pause = min(2 * pause, _LONGEST_PAUSE)
+                answers = await self._add(db, tasks, window, again=True)
             return answers
 
     async def _add(

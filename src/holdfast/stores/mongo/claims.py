@@ -21,7 +21,7 @@ from pymongo import ReturnDocument, UpdateOne
 
 from holdfast.core.attempt import Claim, Claimed
 from holdfast.core.task import Cause, Json, Priority, State, TaskId, WorkerId
-from holdfast.errors import WorkerGone
+from holdfast.errors import StoreError, WorkerGone
 from holdfast.ports.clock import Clock
 from holdfast.stores.mongo.alarms import ring_alarms
 from holdfast.stores.mongo.connected import Connected
@@ -84,7 +84,10 @@ class Claims(Connected):
                 "as": "worker",
             }},
         ]  # fmt: skip
-        (board,) = await (await db.state.aggregate(pipeline)).to_list()
+        found = await (await db.state.aggregate(pipeline)).to_list()
+        if not found:
+            raise StoreError(f"{self.url} was dropped, or emptied, while it was open")
+        board = found[0]
         if not any(worker["status"] in ALIVE for worker in board["worker"]):
             raise WorkerGone(worker_id)
         closed = set(board["paused"])
@@ -120,7 +123,7 @@ class Claims(Connected):
         for bound in reach.bounds(limit):
             began = time.monotonic()
             line = db.tasks.find(in_line(lanes, bound), _SHOWN, sort=[("ready", 1)], limit=limit)
-            found = await line.to_list()
+            found = await line.batch_size(limit + 1).to_list()
             if len(found) == limit:
                 break
         reach.learn(

@@ -115,7 +115,8 @@ class Settles(Connected):
     async def _drafts(self, db: Collections, ids: set[TaskId]) -> tuple[dict[TaskId, Draft], int]:
         """What is to be changed, and now; without a task nobody asks for the time."""
         wanted = {"_id": {"$in": sorted(ids)}, "place": {"$ne": Place.STAGED.value}}
-        answer = await db.tasks.aggregate([{"$match": wanted}, *_LEAN_NOW])
+        pipeline = [{"$match": wanted}, *_LEAN_NOW]
+        answer = await db.tasks.aggregate(pipeline, batchSize=len(ids) + 1)
         found = await answer.to_list()
         now = self._us(found[0]["now"]) if found else 0
         return {TaskId(one["_id"]): Draft(one) for one in found}, now
