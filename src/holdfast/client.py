@@ -32,7 +32,7 @@ from holdfast.definitions.readers import read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
 from holdfast.filters import FilterKeywords, TaskRef, read_id, where
-from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, RidingDispatcher
+from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, HintingDispatcher, RidingDispatcher
 from holdfast.ports.store import CallingStore, Store
 from holdfast.settings import Settings
 from holdfast.tokens import Tokens
@@ -92,11 +92,14 @@ class Client:
     def submit_within(self, calls: Sequence[Call[Any]], connection: object) -> Sequence[Added]:
         """Store tasks inside the transaction that is open on the caller's connection.
 
-        Nobody is woken from here: that is for the commit to do, where the store can.
+        Waking is for the commit to do, where the store can. Where the dispatcher cannot hear it, a
+        guess is made when that will be; else workers find them by looking.
         """
         window = self.settings.idempotency_window
         tasks = self._new_tasks(calls)
-        return self.store.add_within(connection, tasks, idempotency_window=window)
+        added = self.store.add_within(connection, tasks, idempotency_window=window)
+        self._hint(tasks)
+        return added
 
     async def submit_within_async(
         self, calls: Sequence[Call[Any]], connection: object
@@ -104,7 +107,9 @@ class Client:
         """The same through an asynchronous connection."""
         window = self.settings.idempotency_window
         tasks = self._new_tasks(calls)
-        return await self.store.add_within_async(connection, tasks, idempotency_window=window)
+        added = await self.store.add_within_async(connection, tasks, idempotency_window=window)
+        self._hint(tasks)
+        return added
 
     async def get(self, task_id: TaskRef) -> Task:
         """The whole picture of one task."""
@@ -329,6 +334,10 @@ class Client:
         added = await self.store.add(tasks, idempotency_window=window)
         self.dispatcher.wake(queues)
         return added
+
+    def _hint(self, tasks: Sequence[NewTask]) -> None:
+        if isinstance(self.dispatcher, HintingDispatcher):
+            self.dispatcher.wake_soon(_counts(tasks))
 
     def _new_tasks(self, calls: Sequence[Call[Any]]) -> Sequence[NewTask]:
         ids = self._ids.make(len(calls))

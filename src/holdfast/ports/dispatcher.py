@@ -65,3 +65,14 @@ class RidingDispatcher(Protocol):
     def wake_here(self, queues: Collection[str]) -> None:
         """Tell the sleepers of this process, after a ride that told all others."""
         ...
+
+
+@runtime_checkable
+class HintingDispatcher(Protocol):
+    """A dispatcher that cannot hear commits, and so guesses when they come."""
+
+    def wake_soon(self, queues: Mapping[str, int]) -> None:
+        """Work for these queues is stored in somebody's transaction, which will commit soon or
+        never. Never blocks, never raises.
+        """
+        ...

@@ -233,3 +233,17 @@ def test_the_doctor_says_whether_workers_are_woken_through_redis(
 
     expected = "woken through Redis" if is_there else "Redis cannot be reached"
     assert expected in told.stdout, told.stderr
+
+
+async def test_a_submit_in_somebodys_transaction_is_called_for_when_it_may_be_there(
+    redis_server: RedisServer, fresh_database: str
+) -> None:
+    shop = Shop(fresh_database, redis_server)
+    db = await asyncpg.connect(fresh_database)
+    async with shop.app() as caller, shop.sleeping(shop.app()):
+        async with db.transaction():
+            handle = await caller.registry["double"].options(connection=db).submit_async(4)
+            await asyncio.sleep(0.1)
+
+        assert await handle.result_async(timeout=SOON) == 8
+    await db.close()

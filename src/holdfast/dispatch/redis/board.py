@@ -31,6 +31,8 @@ BEAT: Final = 1.0
 """Seconds between two looks whether Redis is there and knows who sleeps."""
 FIND_OUT: Final = 3.0
 """Seconds to find out whether Redis is there at all."""
+LATER: Final = (0.01, 0.05, 0.25)
+"""Seconds after which a transaction may have committed."""
 PARTING: Final = 0.5
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 
@@ -96,6 +98,11 @@ class Board:
         if self._calls.ask_for(queues) and not self._calls.make_here():
             self.start()
             self._soon(self._calls.make)
+
+    def call_later(self, queues: Mapping[str, int]) -> None:
+        """The same a few times, at growing intervals."""
+        self.start()
+        self._soon(self._plan, queues)
 
     def serve(self, ears: Mapping[int, RedisEar]) -> None:
         """These are all ears of this process."""
@@ -212,6 +219,11 @@ class Board:
         self._beds.use(line, scripts)
         if not self._known.done():
             self._known.set_result(None)
+
+    def _plan(self, queues: Mapping[str, int]) -> None:
+        loop = asyncio.get_running_loop()
+        for pause in LATER:
+            loop.call_later(pause, self.call, queues)
 
     async def _leave(self) -> None:
         await self._calls.finish(PARTING)

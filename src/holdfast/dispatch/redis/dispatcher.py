@@ -13,6 +13,9 @@ nobody called, and nothing piles up. A process that died is passed over: nobody 
 is sent to look again instead of to sleep. It is the bargain of a futex, and spares the second look
 before every sleep.
 
+**Commits are not heard.** A task that was stored in somebody's own transaction is called for 10, 50
+and 250 ms after; the poll finds it if the commit takes longer.
+
 **Without Redis** the store's own dispatcher is in charge, as if Redis had never been: while Redis
 is there it is not even connected. Redis has a third of a second for an answer, and is tried again
 at least every two seconds. Each change is told once, and has every ear look once, because nobody
@@ -65,6 +68,12 @@ class RedisDispatcher:
             self._fallback.wake(queues)
         else:
             self._board.call(queues)
+
+    def wake_soon(self, queues: Mapping[str, int]) -> None:
+        """Redis hears of no commit: call a few times, when it may have come."""
+        self._here()
+        if not self._board.is_away:
+            self._board.call_later(queues)
 
     def may_ride(self, queues: Collection[str]) -> bool:
         """Only while Redis is away; then the store's commit may carry the call."""
