@@ -28,6 +28,7 @@ while it applies, so that a sparse index holds nobody else:
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from enum import StrEnum
 from typing import Final
 from uuid import UUID
@@ -131,8 +132,14 @@ def marks(task: Task, place: Place, version: int) -> Document:
     if task.lock is not None and place in (Place.READY, Place.RUNNING):
         found["holds"] = task.lock
     if place is Place.DONE and task.finished_at is not None:
-        found["died_on" if task.state is State.DEAD_LETTER else "ended_on"] = task.finished_at
+        mark = "died_on" if task.state is State.DEAD_LETTER else "ended_on"
+        found[mark] = _as_date(task.finished_at)
     return found | _line_marks(task, place, version)
+
+
+def _as_date(instant: datetime) -> datetime:
+    """As BSON keeps it: in milliseconds."""
+    return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
 
 def _line_marks(task: Task, place: Place, version: int) -> Document:
