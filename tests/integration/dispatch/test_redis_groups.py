@@ -2,58 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import pytest
+from tests.integration.dispatch.redis_kit import STORE, Dispatch, call, dispatchers, is_in_mode
 
-from holdfast.dispatch.polling import PollingDispatcher
 from holdfast.dispatch.redis.dispatcher import RedisDispatcher
 from holdfast.dispatch.redis.finding import slot
 from holdfast.testing.eventually import eventually
 from holdfast.testing.servers.redis import RedisServer
 from holdfast.testing.servers.redis_groups import Cluster, Sentinels
 
-Dispatch = Callable[[str], RedisDispatcher]
-STORE = "shop"
-LONG = 20.0
-
 
 @pytest.fixture
 async def dispatch() -> AsyncIterator[Dispatch]:
-    made: list[RedisDispatcher] = []
-
-    async def name() -> str:
-        return STORE
-
-    def make(url: str) -> RedisDispatcher:
-        made.append(RedisDispatcher(url, store=name, fallback=PollingDispatcher()))
-        return made[-1]
-
-    yield make
-    for dispatcher in made:
-        await dispatcher.close()
-
-
-async def call(here: RedisDispatcher, there: RedisDispatcher, server: RedisServer) -> None:
-    """One calls the other, and both use this server for it."""
-    async with there.listen(["mail"]) as listener:
-        while await listener.wait(0.01):
-            pass
-        await eventually(lambda: asleep(server) == 0)
-        waiting = asyncio.ensure_future(listener.wait(LONG))
-        await eventually(lambda: asleep(server) == 1)
-        here.wake({"mail": 1})
-        assert await asyncio.wait_for(waiting, 5.0)
-
-
-def asleep(server: RedisServer) -> int:
-    return int(str(server.command("ZCARD", f"holdfast:{{{STORE}}}:until")))
-
-
-async def is_redis(dispatcher: RedisDispatcher) -> bool:
-    return await dispatcher.mode() == "redis"
+    async with dispatchers() as make:
+        yield make
 
 
 async def test_a_failover_of_the_sentinels_is_followed(dispatch: Dispatch) -> None:
@@ -66,8 +31,8 @@ async def test_a_failover_of_the_sentinels_is_followed(dispatch: Dispatch) -> No
         assert await here.mode() in ("redis", "poll")
         await eventually(lambda: group.master is not before, within=20)
         elected = time.monotonic()
-        await eventually(lambda: is_redis(here))
-        await eventually(lambda: is_redis(there))
+        await eventually(lambda: is_in_mode(here, "redis"))
+        await eventually(lambda: is_in_mode(there, "redis"))
 
         assert time.monotonic() - elected < 5
         await call(here, there, group.master)
@@ -107,4 +72,6 @@ async def found_at(server: RedisServer, *dispatchers: RedisDispatcher) -> bool:
     """All of them are connected to that server."""
     clients = str(server.command("CLIENT", "LIST"))
     ours = clients.count("name=holdfast")
-    return ours == len(dispatchers) and all([await is_redis(each) for each in dispatchers])
+    return ours == len(dispatchers) and all(
+        [await is_in_mode(each, "redis") for each in dispatchers]
+    )

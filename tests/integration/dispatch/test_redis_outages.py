@@ -7,37 +7,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 
 import pytest
+from tests.integration.dispatch.redis_kit import (
+    LONG,
+    Dispatch,
+    call,
+    dispatchers,
+    fast_asleep,
+    settled,
+)
 
-from holdfast.dispatch.polling import PollingDispatcher
-from holdfast.dispatch.redis.dispatcher import RedisDispatcher
-from holdfast.ports.dispatcher import Listener
-from holdfast.testing.eventually import eventually
 from holdfast.testing.servers.redis import RedisServer
 from holdfast.testing.servers.slow import SlowWay
-
-Dispatch = Callable[[str], RedisDispatcher]
-LONG = 20.0
-BACK = 5.0
-STEM = "holdfast:{shop}"
 
 
 @pytest.fixture
 async def dispatch() -> AsyncIterator[Dispatch]:
-    made: list[RedisDispatcher] = []
-
-    async def name() -> str:
-        return "shop"
-
-    def make(url: str) -> RedisDispatcher:
-        made.append(RedisDispatcher(url, store=name, fallback=PollingDispatcher()))
-        return made[-1]
-
-    yield make
-    for dispatcher in made:
-        await dispatcher.close()
+    async with dispatchers() as make:
+        yield make
 
 
 class Changes:
@@ -58,36 +47,6 @@ def changes(caplog: pytest.LogCaptureFixture) -> Changes:
     return Changes(caplog)
 
 
-async def is_in_mode(dispatcher: RedisDispatcher, mode: str) -> bool:
-    return await dispatcher.mode() == mode
-
-
-async def settled(dispatcher: RedisDispatcher, mode: str, *, within: float = BACK) -> None:
-    await eventually(lambda: is_in_mode(dispatcher, mode), within=within)
-
-
-async def fast_asleep(listener: Listener, server: RedisServer) -> asyncio.Future[bool]:
-    """It has looked often enough, and sleeps; done when it is woken."""
-    while await listener.wait(0.01):
-        pass
-    await eventually(lambda: asleep(server) == 0)
-    waiting = asyncio.ensure_future(listener.wait(LONG))
-    await eventually(lambda: asleep(server) == 1)
-    return waiting
-
-
-def asleep(server: RedisServer) -> int:
-    return int(str(server.command("ZCARD", f"{STEM}:until")))
-
-
-async def is_called(here: RedisDispatcher, there: RedisDispatcher, server: RedisServer) -> None:
-    """Calls go through Redis from one to the other."""
-    async with there.listen(["calling"]) as listener:
-        waiting = await fast_asleep(listener, server)
-        here.wake({"calling": 1})
-        assert await asyncio.wait_for(waiting, BACK)
-
-
 async def test_a_redis_that_is_absent_at_the_start_is_used_when_it_comes(
     own_redis: RedisServer, dispatch: Dispatch, changes: Changes
 ) -> None:
@@ -103,7 +62,7 @@ async def test_a_redis_that_is_absent_at_the_start_is_used_when_it_comes(
         await settled(here, "redis")
         await settled(there, "redis")
 
-    await is_called(there, here, own_redis)
+    await call(there, here, own_redis)
     assert sorted(changes.said) == ["dispatch.back"] * 2 + ["dispatch.lost"] * 2
 
 
@@ -111,7 +70,7 @@ async def test_killed_and_restarted_empty(
     own_redis: RedisServer, dispatch: Dispatch, changes: Changes
 ) -> None:
     here, there = dispatch(own_redis.url), dispatch(own_redis.url)
-    await is_called(here, there, own_redis)
+    await call(here, there, own_redis)
     async with there.listen(["mail"]) as listener:
         waiting = await fast_asleep(listener, own_redis)
 
@@ -123,7 +82,7 @@ async def test_killed_and_restarted_empty(
         assert await listener.wait(LONG), "and once more when it is back"
         await settled(here, "redis")
         await settled(there, "redis")
-    await is_called(here, there, own_redis)
+    await call(here, there, own_redis)
     assert sorted(changes.said) == ["dispatch.back"] * 2 + ["dispatch.lost"] * 2
 
 
@@ -137,7 +96,7 @@ async def test_a_sleeper_that_was_flushed_lies_down_again(
         own_redis.command("FLUSHALL")
 
         assert await asyncio.wait_for(waiting, 3.0), "it is told that Redis forgot it"
-    await is_called(here, there, own_redis)
+    await call(here, there, own_redis)
     assert changes.said == []
 
 
@@ -145,11 +104,11 @@ async def test_flushed_scripts_are_loaded_again(
     own_redis: RedisServer, dispatch: Dispatch, changes: Changes
 ) -> None:
     here, there = dispatch(own_redis.url), dispatch(own_redis.url)
-    await is_called(here, there, own_redis)
+    await call(here, there, own_redis)
 
     own_redis.command("SCRIPT", "FLUSH")
 
-    await is_called(here, there, own_redis)
+    await call(here, there, own_redis)
     assert changes.said == []
 
 
@@ -171,7 +130,7 @@ async def test_a_paused_redis_holds_up_nobody(
 
         own_redis.resume()
         await settled(here, "redis")
-    await is_called(here, dispatch(own_redis.url), own_redis)
+    await call(here, dispatch(own_redis.url), own_redis)
     assert changes.said == ["dispatch.lost", "dispatch.back"]
 
 

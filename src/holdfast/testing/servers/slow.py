@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import threading
 from contextlib import suppress
 from typing import Self
 
 
 class SlowWay:
-    """Listens on a free port of the loopback, passes on to `target`, another one.
+    """Listens on a free port of the loopback, with TLS if told how, and passes on to `target`,
+    another one, without.
 
     Attributes:
         delay: Seconds that everything takes longer, each way. Change it at any time.
     """
 
-    def __init__(self, target: int) -> None:
+    def __init__(self, target: int, *, tls: ssl.SSLContext | None = None) -> None:
         self.delay = 0.0
         self._target = target
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="slow", daemon=True)
         self._thread.start()
-        starting = asyncio.start_server(self._welcome, "127.0.0.1", 0)
+        starting = asyncio.start_server(self._welcome, "127.0.0.1", 0, ssl=tls)
         self._server = asyncio.run_coroutine_threadsafe(starting, self._loop).result(10)
         self.port: int = self._server.sockets[0].getsockname()[1]
 
