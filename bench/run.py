@@ -14,7 +14,6 @@ from bench.peers.match import Arena
 from bench.samples import Samples
 from bench.servers import Mongo, Postgres, Redis
 from bench.size import Size
-from holdfast.testing.servers.account import ServerError
 
 
 @dataclass(slots=True, kw_only=True)
@@ -57,10 +56,7 @@ class Run:
     def mongo(self) -> Mongo:
         """Raises `Unavailable` where there is none."""
         if self._mongo is None:
-            try:
-                self._mongo = self.stack.enter_context(servers.mongo())
-            except (ImportError, ServerError) as problem:
-                raise Unavailable(str(problem)) from problem
+            self._mongo = self.stack.enter_context(servers.mongo())
             self._ours(self._mongo.pid)
         self._note(self._mongo.version())
         return self._mongo

@@ -23,6 +23,7 @@ import asyncpg
 
 from bench.environments import Unavailable, environment
 from bench.machine import cpu_seconds, parent
+from holdfast.testing.servers.account import ServerError
 from holdfast.testing.servers.mongo import MongoServer
 from holdfast.testing.servers.postgres import PostgresServer
 
@@ -176,11 +177,17 @@ class Mongo:
 
 @contextmanager
 def _asking(url: str) -> Iterator[Any]:
-    from pymongo import MongoClient  # noqa: PLC0415 - only this part needs the driver
-
-    client: Any = MongoClient(url, serverSelectionTimeoutMS=10_000)
+    """A client, for a question or two. Whatever goes wrong, there is no MongoDB to measure."""
+    try:
+        from pymongo import MongoClient  # noqa: PLC0415 - only this part needs the driver
+        from pymongo.errors import PyMongoError  # noqa: PLC0415
+    except ImportError as problem:
+        raise Unavailable("MongoDB needs its driver: pip install 'holdfast[mongo]'") from problem
+    client: Any = MongoClient(url)
     try:
         yield client
+    except PyMongoError as problem:
+        raise Unavailable(f"MongoDB: {problem}") from problem
     finally:
         client.close()
 
@@ -192,8 +199,14 @@ def mongo() -> Iterator[Mongo]:
     if given:
         yield Mongo(given, None)
         return
-    with MongoServer() as server:
+    try:
+        server = MongoServer().start()
+    except ServerError as problem:
+        raise Unavailable(str(problem)) from problem
+    try:
         yield Mongo(server.url(), server.pid)
+    finally:
+        server.close()
 
 
 def _free_port() -> int:
