@@ -15,11 +15,14 @@ from holdfast.core.query import TaskFilter
 from holdfast.core.task import AttemptEnd, State, TaskId, WorkerId
 from holdfast.errors import StoreUnavailable
 from holdfast.stores.mongo.store import MongoStore
+from holdfast.testing.eventually import eventually
 from holdfast.testing.factories import new_task, release, success, worker_info
 from holdfast.testing.servers.mongo import MongoServer
 
 KILLS = 3
 WORKERS = 2
+MORE = 20
+PATIENCE = 60.0
 LOCKS = ("a", "b")
 T = TypeVar("T")
 
@@ -41,10 +44,17 @@ class Load:
     def __init__(self, store: MongoStore) -> None:
         self.acknowledged: list[TaskId] = []
         self.completed: Counter[TaskId] = Counter()
-        self.outages = 0
         self.is_over = asyncio.Event()
         self._store = store
         self._held: set[str] = set()
+
+    async def goes_on(self) -> None:
+        """Wait until more was acknowledged, and more completed, than now."""
+        submitted, done = len(self.acknowledged) + MORE, self.completed.total() + MORE
+        await eventually(
+            lambda: len(self.acknowledged) >= submitted and self.completed.total() >= done,
+            within=PATIENCE,
+        )
 
     async def submit(self) -> None:
         while not self.is_over.is_set():
@@ -72,7 +82,6 @@ class Load:
                 worker, queues=None, capabilities=frozenset(), limit=5
             )
         except StoreUnavailable:
-            self.outages += 1
             mine = TaskFilter(worker_id=worker, states=frozenset({State.RUNNING}))
             page = await insist(lambda: self._store.list(mine, limit=100))
             strays = [release(Claim.of(task)) for task in page.tasks]
@@ -109,12 +118,11 @@ async def test_a_server_that_is_killed_under_load_loses_nothing_and_doubles_noth
             for _ in range(WORKERS):
                 group.create_task(load.work())
             for _ in range(KILLS):
-                await asyncio.sleep(1.5)
+                await load.goes_on()
                 await asyncio.to_thread(own_mongo.restart)
-            await asyncio.sleep(0.5)
+            await load.goes_on()
             load.is_over.set()
 
-        assert load.outages > 0
         assert set(load.completed) >= set(load.acknowledged)
         assert set(load.completed.values()) == {1}
         for task_id in load.acknowledged:

@@ -145,7 +145,9 @@ class MongoServer:
     def _command(self) -> list[str]:
         place = ["--port", str(self.port), "--storage-path", str(self.directory / "data")]
         topology = ["--standalone"] if self.standalone else []
-        return [str(_program()), *place, "--log-level", "WARNING", *topology]
+        # It does as it is asked by `j: true`, but for the end of a transaction.
+        durable = ["--sync-on-commit"]
+        return [str(_program()), *place, "--log-level", "WARNING", *durable, *topology]
 
     def _answers(self) -> bool:
         try:
