@@ -26,7 +26,7 @@ from bench.page import part, renewed
 from bench.parts import GROUPS, NAMES, PARTS, Part
 from bench.run import Run
 from bench.size import FULL, QUICK
-from bench.stamp import stamp
+from bench.stamp import code, stamp
 
 PAGE = ROOT / "docs" / "reference" / "benchmarks.md"
 
@@ -43,12 +43,13 @@ def play(run: Run, page: Path, parts: Sequence[Part] = PARTS) -> dict[str, Any]:
         if not one.names & run.chosen:
             continue
         run.begin()
+        commit = code()
         try:
             found = one.measure(run)
         except Unavailable as problem:
             print(f"{one.title}: not measured: {problem}", file=sys.stderr, flush=True)
             continue
-        text = part(one.title, stamp(run.samples.watch, run.versions), found.body)
+        text = part(one.title, stamp(commit, run.samples.watch, run.versions), found.body)
         print(text, flush=True)
         if is_written(one, run):
             page.write_text(renewed(page.read_text(), {one.title: text}, order))

@@ -14,14 +14,17 @@ MEASURED = ("src", "bench")
 """The folders whose changes change figures."""
 
 
-def stamp(watch: Watch, versions: Sequence[str]) -> str:
-    """Absolute figures belong to the machine and the minute; this names both."""
+def stamp(commit: str, watch: Watch, versions: Sequence[str]) -> str:
+    """Absolute figures belong to the machine and the minute; this names both. `commit` is what was
+    there when the measuring began.
+    """
     today = datetime.now(UTC).date()
     machine = ", ".join([describe(), *versions])
-    return f"Measured at {_commit()}, on {today}: {machine}; {_others(watch.foreign)}.\n"
+    return f"Measured at {commit}, on {today}: {machine}; {_others(watch.foreign)}.\n"
 
 
-def _commit() -> str:
+def code() -> str:
+    """The commit that is checked out, and whether it is just that."""
     name = _git("rev-parse", "--short=7", "HEAD")
     if not name:
         return "a commit unknown"
@@ -42,7 +45,8 @@ def _git(*arguments: str) -> str:
 def _others(readings: Sequence[float]) -> str:
     if not readings:
         return "how busy others kept it is not known"
-    return (
-        f"others kept {statistics.median(readings):.1f} cores busy "
-        f"(median of {len(readings)} readings; {min(readings):.1f} to {max(readings):.1f})"
-    )
+    busy = f"others kept {statistics.median(readings):.1f} cores busy"
+    if len(readings) == 1:
+        return busy
+    spread = f"{min(readings):.1f} to {max(readings):.1f}"
+    return f"{busy} (median of {len(readings)} readings; {spread})"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from bench.machine import Watch
 from bench.page import HEAD, part, renewed, split
-from bench.stamp import stamp
+from bench.stamp import code, stamp
 
 ORDER = ("Peers", "Bloat", "SQLite")
 STAMP = "Measured at commit 1234567, on 2026-01-01: 2 cores.\n"
@@ -52,8 +54,15 @@ def test_an_empty_page_gets_its_head(page: str) -> None:
 
 
 def test_a_stamp_names_commit_day_machine_and_how_busy_others_were() -> None:
-    line = stamp(Watch(foreign=[0.0, 0.1, 4.0]), ["PostgreSQL 18.4"])
+    line = stamp("commit 1234567", Watch(foreign=[0.0, 0.1, 4.0]), ["PostgreSQL 18.4"])
 
-    assert line.startswith("Measured at ")
-    assert "commit" in line
+    assert line.startswith("Measured at commit 1234567, on 20")
     assert "PostgreSQL 18.4; others kept 0.1 cores busy (median of 3 readings; 0.0 to 4.0)" in line
+
+
+def test_code_outside_of_a_clone_has_no_commit(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("bench.stamp.ROOT", tmp_path)
+
+    assert code() == "a commit unknown"
