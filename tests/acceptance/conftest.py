@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from tests.acceptance.stage import Stage
 
+from holdfast.testing.servers.mongo import MongoServer
 from holdfast.testing.servers.postgres import PostgresServer
 
 MakeStage = Callable[..., Stage]
@@ -29,6 +30,7 @@ on_sql = pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
 with_transactions = pytest.mark.parametrize("store", ["sqlite", "postgres", "redis"], indirect=True)
 on_postgres = pytest.mark.parametrize("store", ["postgres"], indirect=True)
 on_own_postgres = pytest.mark.parametrize("store", ["own_postgres"], indirect=True)
+on_own_mongo = pytest.mark.parametrize("store", ["own_mongo"], indirect=True)
 
 
 @pytest.fixture
@@ -43,6 +45,9 @@ def store(request: pytest.FixtureRequest) -> Iterator[MakePlace]:
         case "mongo":
             database: str = request.getfixturevalue("fresh_mongo")
             yield lambda: {"url": f"{database}?schema=shop_{secrets.token_hex(4)}"}
+        case "own_mongo":
+            server: MongoServer = request.getfixturevalue(name)
+            yield lambda: {"url": f"{server.url('shop')}?schema=shop_{secrets.token_hex(4)}"}
         case "redis":
             more = {"redis_url": request.getfixturevalue("redis_server").url}
             yield from _databases(request.getfixturevalue("postgres"), more)

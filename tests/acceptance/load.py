@@ -26,12 +26,13 @@ class Load:
     is away; then its tasks may be there or not, as nobody was promised anything.
     """
 
-    def __init__(self, stage: Stage, *, seconds: float = 0.02) -> None:
+    def __init__(self, stage: Stage, *, seconds: float = 0.02, pause: float = PAUSE) -> None:
         self.acknowledged: list[str] = []
         self.refused = 0
         self.failure: BaseException | None = None
         self._stage = stage
         self._seconds = seconds
+        self._pause = pause
         self._enough = threading.Event()
         self._thread = threading.Thread(target=self._run, name="load")
 
@@ -45,7 +46,7 @@ class Load:
 
     def _run(self) -> None:
         try:
-            while not self._enough.wait(PAUSE):
+            while not self._enough.wait(self._pause):
                 self._submit()
         except BaseException as failure:  # noqa: BLE001 - the test must hear of it
             self.failure = failure
@@ -66,11 +67,13 @@ class Load:
 class Trial:
     """Workers under load, one process each, that must live through whatever happens."""
 
-    def __init__(self, stage: Stage, *, workers: int = 2, url: str | None = None) -> None:
+    def __init__(
+        self, stage: Stage, *, workers: int = 2, url: str | None = None, pause: float = PAUSE
+    ) -> None:
         self.stage = stage
         way = {"HOLDFAST_URL": url or stage.environment["HOLDFAST_URL"]}
         self.workers = [stage.worker("-c", "4", environment=way) for _ in range(workers)]
-        self.load = Load(stage)
+        self.load = Load(stage, pause=pause)
         self.load.start()
         self._families = {worker.pid: set(worker.children()) for worker in self.workers}
         self.progress(20)

@@ -1,0 +1,68 @@
+"""MongoDB is killed, stays away or falls silent: workers wait, and go on where they were.
+
+In every case: nothing lost, nothing recorded or run twice, no worker process ends, a task starts
+soon after the server's return, and the log stays readable.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.acceptance.conftest import MakeStage, on_own_mongo
+from tests.acceptance.load import SETTINGS, Trial, assert_calm, assert_prompt, now, said_since
+
+from holdfast.testing.servers.mongo import MongoServer
+
+PAUSE = 0.5
+"""Between two submits, in seconds: the test server takes some dozens of tasks a second."""
+SOON = 5.0
+
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(240), on_own_mongo]
+
+
+@pytest.fixture
+def trial(make_stage: MakeStage) -> Iterator[Trial]:
+    with Trial(make_stage(**SETTINGS), pause=PAUSE) as trial:
+        yield trial
+
+
+def test_kill_9_of_the_server_again_and_again_loses_and_doubles_nothing(
+    trial: Trial, own_mongo: MongoServer
+) -> None:
+    returns = []
+
+    for _ in range(3):
+        own_mongo.restart()
+        returns.append(now())
+        trial.progress(20)
+
+    pictures = trial.end()
+    for returned in returns:
+        assert_prompt(pictures, returned, within=SOON)
+
+
+def test_a_server_that_is_away_is_waited_for_quietly(trial: Trial, own_mongo: MongoServer) -> None:
+    away = 8.0
+    before = [worker.said() for worker in trial.workers]
+
+    own_mongo.restart(away=away)
+
+    returned = now()
+    said = [said_since(*each) for each in zip(trial.workers, before, strict=True)]
+    trial.progress(20)
+    assert_prompt(trial.end(), returned, within=SOON)
+    for each in said:
+        assert_calm(each, seconds=away)
+        assert "unavailable" in each
+
+
+def test_a_server_that_falls_silent_is_waited_for(trial: Trial, own_mongo: MongoServer) -> None:
+    for _ in range(2):
+        own_mongo.pause()
+        time.sleep(4.0)  # this is the length of the silence, not a wait for anything
+        own_mongo.go_on()
+        trial.progress(20)
+
+    trial.end()
