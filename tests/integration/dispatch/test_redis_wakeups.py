@@ -5,6 +5,7 @@ thread and ears, and meets the others only in Redis.
 from __future__ import annotations
 
 import asyncio
+import random
 import secrets
 import time
 from collections.abc import AsyncIterator, Callable
@@ -313,6 +314,37 @@ async def test_a_busy_event_loop_does_not_delay_calls_to_others(
 
     assert dormitory.asleep() == 0
     await eventually(lambda: sleeper.calls == 1)
+
+
+async def test_no_task_is_slept_through(dispatch: Dispatch) -> None:
+    """Four who take one at a time and sleep when there is none, at every moment that there is."""
+    waiting: list[float] = []
+    delays: list[float] = []
+    over = asyncio.Event()
+
+    async def work(dispatcher: RedisDispatcher) -> None:
+        async with dispatcher.listen(["mail"]) as listener:
+            while not over.is_set():
+                await asyncio.sleep(0.001)  # a claim
+                if waiting:
+                    delays.append(time.monotonic() - waiting.pop(0))
+                else:
+                    await listener.wait(LONG)
+
+    workers = [asyncio.ensure_future(work(dispatch())) for _ in range(4)]
+    here, chance = dispatch(), random.Random(5)
+    for _ in range(600):
+        waiting.append(time.monotonic())
+        here.wake({"mail": 1})
+        await asyncio.sleep(chance.choice((0, 0.0005, 0.002, 0.006)))
+    await eventually(lambda: len(delays) == 600)
+    over.set()
+    here.wake({"mail": EVERYBODY})
+    for worker in workers:
+        worker.cancel()
+    await asyncio.gather(*workers, return_exceptions=True)
+
+    assert max(delays) < 2
 
 
 async def test_all_keys_are_gone_or_will_be(
