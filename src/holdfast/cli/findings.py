@@ -5,16 +5,22 @@ its fix.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Final
 
 from holdfast.cli.words import ago, duration, plural
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.stats import QueueStats, Stats
 from holdfast.core.task import State
 from holdfast.settings import PREFIX, Settings
+
+STARS: Final = "***"
+_PASSWORD: Final = re.compile(r"(?<=://)([^/@:]*:)[^/]*@")
+_SECRET_OPTION: Final = re.compile(r"([?&][^=&]*password=)[^&]*", re.IGNORECASE)
 
 
 class Level(StrEnum):
@@ -62,11 +68,16 @@ def settings_in_force(
             source = "follows lease"
         else:
             source = "pyproject.toml"
-        found.append(Setting(field.name, _plain(value), source))
+        found.append(Setting(field.name, _plain(field.name, value), source))
     return found
 
 
-def _plain(value: object) -> object:
+def _plain(name: str, value: object) -> object:
+    """A value for the screen: people paste it into bug reports, so secrets are stars."""
+    if isinstance(value, str) and name.endswith("_secret"):
+        return STARS
+    if isinstance(value, str) and name.endswith("url"):
+        return _SECRET_OPTION.sub(rf"\1{STARS}", _PASSWORD.sub(rf"\1{STARS}@", value))
     return sorted(value) if isinstance(value, frozenset) else value
 
 
