@@ -197,18 +197,14 @@ async def _answers(
     db: Collections, plan: Plan, documents: Sequence[Document], states: dict[TaskId, State]
 ) -> Sequence[Added]:
     """The answers, with every task's state after the whole batch."""
-    contested = [one["lock"] for one in documents if one["place"] == Place.BLOCKED]
+    contested = {one["lock"] for one in documents if one["place"] == Place.BLOCKED}
     if contested:
         reached("added")
-        await pass_on(db, set(contested))
-    unsure = [one["_id"] for one in documents if one["place"] == Place.BLOCKED]
-    states |= await _states(db, unsure)
+        await pass_on(db, contested)
+        states |= await _states(db, {task_id for task_id, _ in plan.answers})
     return [Added(task_id, outcome, states[task_id]) for task_id, outcome in plan.answers]
 
 
-async def _states(db: Collections, ids: Iterable[str]) -> dict[TaskId, State]:
-    wanted = list(ids)
-    if not wanted:
-        return {}
-    found = db.tasks.find({"_id": {"$in": wanted}}, {"state": 1})
+async def _states(db: Collections, ids: Iterable[TaskId]) -> dict[TaskId, State]:
+    found = db.tasks.find({"_id": {"$in": sorted(ids)}}, {"state": 1})
     return {TaskId(one["_id"]): State(one["state"]) async for one in found}
