@@ -31,15 +31,18 @@ class Refused:
 
 
 class Pair:
-    """The memory store, which is the yardstick, and SQLite."""
+    """The memory store, which is the yardstick, and another: SQLite, unless one is given."""
 
-    def __init__(self) -> None:
+    def __init__(self, other: Callable[[FakeClock], Store] | None = None) -> None:
         self.clock = FakeClock()
         self._folder = tempfile.TemporaryDirectory()
         self._runner = asyncio.Runner()
         self._memory: Store = MemoryStore(clock=self.clock)
-        self._other: Store = SQLiteStore(Path(self._folder.name) / "tasks.db", clock=self.clock)
+        self._other = other(self.clock) if other else self._sqlite()
         self._runner.run(self._other.open())
+
+    def _sqlite(self) -> Store:
+        return SQLiteStore(Path(self._folder.name) / "tasks.db", clock=self.clock)
 
     def close(self) -> None:
         self._runner.run(self._other.close())

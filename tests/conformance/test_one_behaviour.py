@@ -7,13 +7,17 @@ requests, and at the end every attempt and event.
 from __future__ import annotations
 
 import random
+import secrets
 
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from pymongo import MongoClient
 from tests.conformance.life import Life
 from tests.conformance.pair import Pair
+
+from holdfast.stores.mongo.store import MongoStore
 
 draws = st.randoms(use_true_random=True)
 
@@ -94,8 +98,28 @@ TestTwoStores.settings = settings(
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_long_life_looks_the_same_on_both_stores(seed: int) -> None:
+    live(Pair(), seed, steps=200)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("server", ["mongo_server", "standalone_mongo"])
+def test_a_life_on_mongodb_looks_the_same(
+    request: pytest.FixtureRequest, server: str, seed: int
+) -> None:
+    name = f"life_{secrets.token_hex(6)}"
+    url = request.getfixturevalue(server).url(name)
+
+    try:
+        live(Pair(lambda clock: MongoStore(url, clock=clock)), seed, steps=60)
+    finally:
+        client: MongoClient[dict[str, object]] = MongoClient(url)
+        with client:
+            client.drop_database(name)
+
+
+def live(pair: Pair, seed: int, *, steps: int) -> None:
     draw = random.Random(seed)
-    life = Life(Pair())
+    life = Life(pair)
     acts = {
         life.submit: 4,
         life.run_some: 4,
@@ -109,9 +133,8 @@ def test_a_long_life_looks_the_same_on_both_stores(seed: int) -> None:
         life.look: 1,
     }
 
-    for act in draw.choices(list(acts), list(acts.values()), k=200):
+    for act in draw.choices(list(acts), list(acts.values()), k=steps):
         act(draw)
         life.pair.compare()
-
     life.pair.compare_histories()
     life.pair.close()
