@@ -247,3 +247,13 @@ async def test_a_submit_in_somebodys_transaction_is_called_for_when_it_may_be_th
 
         assert await handle.result_async(timeout=SOON) == 8
     await db.close()
+
+
+async def test_a_worker_on_mongodb_which_wakes_nobody_is_woken_through_redis(
+    redis_server: RedisServer, fresh_mongo: str
+) -> None:
+    shop = Shop(fresh_mongo, redis_server)
+    async with shop.app() as caller, shop.sleeping(shop.app()):
+        handle = await caller.registry["double"].submit_async(4)
+
+        assert await handle.result_async(timeout=2 * SOON) == 8
