@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
@@ -15,8 +16,10 @@ from holdfast.dispatch.redis.line import Line
 from holdfast.dispatch.redis.resp import Refused, Reply
 from holdfast.dispatch.redis.scripts import Scripts
 
+TOGETHER: Final = 0.002
+"""Seconds between two calls, however many are asked for: who is called takes all that is there."""
 IN_VAIN: Final = 0.005
-"""Seconds to gather after a call that found nobody asleep: all are busy, calls would only cost."""
+"""The same after a call that found nobody asleep: all are busy, calls would only cost."""
 
 
 class Calls:
@@ -31,6 +34,7 @@ class Calls:
         self._guard = threading.Lock()
         self._wanted: dict[str, int] = {}
         self._is_busy = False
+        self._not_before = 0.0
         self._line: Line | None = None
         self._scripts: Scripts | None = None
         self._is_known = False
@@ -62,7 +66,7 @@ class Calls:
     def make_here(self) -> bool:
         """Make the calls that are asked for, on this thread. False if it must be the board's."""
         line, scripts = self._line, self._scripts
-        if line is None or scripts is None:
+        if line is None or scripts is None or time.monotonic() < self._not_before:
             return False
         queues = self._take()
         if scripts.wake_from(line, queues, partial(self._made, line, queues)):
@@ -74,6 +78,10 @@ class Calls:
         """Make the calls that are asked for, and those asked for until these are made."""
         if not self._is_known:
             return
+        early = self._not_before - time.monotonic()
+        if early > 0 and self._line is not None:
+            asyncio.get_running_loop().call_later(early, self.make)
+            return
         while queues := self._take():
             if self._line is not None and self._scripts is not None:
                 asked = self._scripts.wake(self._line, queues)
@@ -83,17 +91,21 @@ class Calls:
 
     def _made(self, line: Line, queues: Mapping[str, int], asked: asyncio.Future[Reply]) -> None:
         error = asked.exception()
-        if error is None and asked.result() == 0:
-            asked.get_loop().call_later(IN_VAIN, self.make)
-            return
-        if error is not None:
-            if isinstance(error, Refused) and error.code == "NOSCRIPT" and self._scripts:
-                self._scripts.load(line)
-                self.ask_for(queues)
-            else:
-                line.drop(ConnectionError(str(error)))
-                self._otherwise(queues)
-        self.make()
+        if error is None:
+            self._not_before = time.monotonic() + (TOGETHER if asked.result() else IN_VAIN)
+        elif isinstance(error, Refused) and error.code == "NOSCRIPT" and self._scripts:
+            self._scripts.load(line)
+            self.ask_for(queues)
+        else:
+            line.drop(ConnectionError(str(error)))
+            self._otherwise(queues)
+        if not self._is_done():
+            self.make()
+
+    def _is_done(self) -> bool:
+        with self._guard:
+            self._is_busy = bool(self._wanted)
+            return not self._is_busy
 
     def _take(self) -> Mapping[str, int]:
         with self._guard:

@@ -28,13 +28,20 @@ async def open_line(
     line = await Line.open(address, await _find(address, tag, turn), heard)
     try:
         await _greet(line, address)
-        role = await line.ask("ROLE", patience=HANDSHAKE)
-        if not (isinstance(role, list) and role[:1] == [b"master"]):
+        if not await _is_master(line):
             raise ConnectionError("it is a replica")
     except BaseException as error:
         line.drop(ConnectionError(str(error)))
         raise
     return line
+
+
+async def _is_master(line: Line) -> bool:
+    try:
+        role = await line.ask("ROLE", patience=HANDSHAKE)
+    except Refused:
+        return True  # not for everybody to ask; a replica will refuse to write soon enough
+    return isinstance(role, list) and role[:1] == [b"master"]
 
 
 async def open_ear(
