@@ -9,6 +9,8 @@ import pytest
 from tests.integration.server.live import LiveServer, serve
 from tests.integration.server.shop import make_app
 
+from holdfast.testing.servers.redis import RedisServer
+
 TASKS = "/api/v1/tasks"
 DEAD = "/api/v1/dead-letters"
 
@@ -189,6 +191,25 @@ def test_everybody_may_ask_for_health(either_server: LiveServer) -> None:
     assert ready.json()["missing"] == ["workers"]
     assert ready.json()["store"] == "ok"
     assert ready.json()["schema_version"] >= 1
+
+
+def test_readiness_names_redis_while_it_is_away_and_stays_ready(
+    tmp_path: Path, own_redis: RedisServer
+) -> None:
+    app = make_app(f"sqlite:///{tmp_path}/tasks.db", redis_url=own_redis.url)
+
+    with serve(app) as server:
+        anybody = server.client()
+        before = anybody.get("/readyz").json()
+        own_redis.kill9()
+        server.until(lambda: anybody.get("/readyz").json()["dispatcher"] == "sockets")
+        away = anybody.get("/readyz")
+        own_redis.start()
+        back = server.until(lambda: anybody.get("/readyz").json()["dispatcher"] == "redis")
+
+    assert (before["dispatcher"], before["missing"]) == ("redis", ["workers"])
+    assert (away.status_code, away.json()["missing"]) == (200, ["redis", "workers"])
+    assert back
 
 
 def test_a_server_without_its_store_says_so_and_recovers(tmp_path: Path) -> None:
