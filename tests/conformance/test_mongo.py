@@ -21,7 +21,6 @@ from holdfast.stores.mongo.store import MongoStore
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.servers.mongo import GivenMongo, MongoServer
 from holdfast.testing.suites import (
-    EdgeSuite,
     IdempotencySuite,
     LockSuite,
     ManyProcessesSuite,
@@ -84,8 +83,7 @@ class OnMongo(StoreSuite):
         """The database as new, but for its indexes."""
         if database not in broom:
             broom[database] = MongoClient(database)
-        for schema in ("holdfast", SHARED):
-            _sweep(broom[database], schema)
+        _sweep(broom[database], "holdfast")
         return broom[database]
 
     @pytest.fixture
@@ -106,6 +104,7 @@ class OnMongo(StoreSuite):
 
     @pytest.fixture
     def process_url(self, database: str, swept: MongoClient[dict[str, object]]) -> str:
+        _sweep(swept, SHARED)
         return f"{database}?schema={SHARED}"
 
 
@@ -133,10 +132,9 @@ class TestMongoWithoutTransactions(
     UniqueKeySuite,
     IdempotencySuite,
     LockSuite,
-    EdgeSuite,
     ManyProcessesSuite,
 ):
-    """Only what is done otherwise there: batches, and what they meet."""
+    """Only what is done otherwise there, which is batches, and those that meet them."""
 
     @pytest.fixture
     def database(self, standalone: str) -> str:
