@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 
@@ -39,6 +40,13 @@ def test_it_says_whether_it_is_a_replica_set(standalone: bool) -> None:
 
 
 async def test_it_ends_with_the_process_that_wanted_it() -> None:
+    pid = await asyncio.to_thread(_start_and_leave)
+
+    assert pid > 0
+    await eventually(lambda: not processes.is_alive(pid), within=20.0)
+
+
+def _start_and_leave() -> int:
     script = (
         "from holdfast.testing.servers.mongo import MongoServer\n"
         "print(MongoServer().start().pid, flush=True)\n"
@@ -46,10 +54,7 @@ async def test_it_ends_with_the_process_that_wanted_it() -> None:
     started = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
-    pid = int(started.stdout)
-
-    assert pid > 0
-    await eventually(lambda: not processes.is_alive(pid), within=20.0)
+    return int(started.stdout)
 
 
 def test_a_given_server_keeps_its_options_and_changes_its_database() -> None:
