@@ -110,8 +110,8 @@ def about_wake_ups(mode: str, poll: float, *, wants_redis: bool = False) -> Find
         Level.WARNING,
         "wake_ups",
         f"Sleeping workers cannot be woken from here: they look every {duration(poll)}.",
-        "Nothing is lost by it. Behind pgbouncer in transaction mode, give Holdfast a direct "
-        "connection, or a database with session pooling.",
+        "Nothing is lost by it. Set `redis_url`: MongoDB wakes nobody by itself. Behind pgbouncer "
+        "in transaction mode, a direct connection or session pooling does it as well.",
     )
 
 
