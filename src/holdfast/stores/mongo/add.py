@@ -114,13 +114,16 @@ class Adds(Connected):
 
 
 async def _look_up(db: Collections, tasks: Sequence[NewTask], *, also_ids: bool) -> _Known:
-    """The holders of the batch's keys; and its ids, if one of them may be known."""
+    """The holders of the batch's keys; and its ids, where the insert would not tell whether they
+    are known, because a key may stop it.
+    """
     keys = sorted({new.idempotency_key for new in tasks if new.idempotency_key is not None})
     wanted = {unique_mark(t.name, t.unique_key) for t in tasks if t.unique_key is not None}
     by_key = await _find(db, "idempotent", keys)
     by_mark = await _find(db, "unique", sorted(wanted))
     ids = sorted({new.id for new in tasks})
-    by_id = await _find(db, "_id", ids) if also_ids or by_key or by_mark else []
+    may_clash = len(tasks) > 1 and (keys or wanted)
+    by_id = await _find(db, "_id", ids) if also_ids or by_key or by_mark or may_clash else []
     every = (*by_key, *by_mark, *by_id)
     known = _Known({}, {}, {}, {})
     for one in every:

@@ -37,7 +37,7 @@ class Settles(Connected):
             return ()
         async with self._server() as db:
             refusals: Sequence[Refusal] | None = None
-            noted: set[Settlement] = set()
+            noted: set[int] = set()
             while refusals is None:
                 refusals = await self._save(db, settlements, noted)
             return refusals
@@ -54,27 +54,26 @@ class Settles(Connected):
             return refusals
 
     async def _save(
-        self, db: Collections, settlements: Sequence[Settlement], noted: set[Settlement]
+        self, db: Collections, settlements: Sequence[Settlement], noted: set[int]
     ) -> Sequence[Refusal] | None:
         """None: another writer was faster somewhere. All is tried again, and what was written by
         then is found to be saved, or in `noted`: refused, and the history has it.
         """
         drafts, now = await self._drafts(db, {one.task_id for one in settlements})
-        late = []
-        for one in settlements:
+        late: dict[int, Refusal] = {}
+        for number, one in enumerate(settlements):
             draft = drafts.get(one.task_id)
             if draft is None or not holds_lease(draft.task, one):
-                late.append(one)
+                late[number] = _refusal(one, draft)
             else:
                 _settle(draft, one, now)
-        saved = await _saved(db, late) if late else set()
-        refused = [one for one in late if not _is_saved(one, drafts, saved)]
-        for one in refused:
-            if one.task_id in drafts and one not in noted:
-                drafts[one.task_id].note(
-                    now, "late_result_refused", attempt=one.attempt, worker_id=one.worker_id
-                )
-        refusals = [_refusal(one, drafts.get(one.task_id)) for one in refused]
+        saved = await _saved(db, [settlements[number] for number in late]) if late else set()
+        refused = [n for n in late if not _is_saved(settlements[n], drafts, saved)]
+        for number in refused:
+            draft = drafts.get(settlements[number].task_id)
+            if draft and number not in noted:
+                _, attempt, worker_id, _ = late[number]
+                draft.note(now, "late_result_refused", attempt=attempt, worker_id=worker_id)
         written = await write(db, [draft for draft in drafts.values() if draft.is_changed])
         contested = {draft.contested for draft in written.done if draft.contested is not None}
         if contested:
@@ -82,10 +81,10 @@ class Settles(Connected):
             await pass_on(db, contested)
         if written.lost:
             done = {draft.task.id for draft in written.done}
-            noted |= {one for one in refused if one.task_id in done}
+            noted |= {number for number in refused if late[number].task_id in done}
             return None
-        await _count(db, len(refusals))
-        return refusals
+        await _count(db, len(refused))
+        return [late[number] for number in refused]
 
     async def _report_all(self, db: Collections, reports: Sequence[Report]) -> Sequence[Refusal]:
         refusals: list[Refusal] = []
