@@ -77,6 +77,32 @@ def test_a_wrong_redis_url_is_refused_before_anything_starts() -> None:
         open_dispatcher(Settings(url="memory://", redis_url="http://h"))
 
 
+@pytest.mark.parametrize(
+    ("url", "modules", "extra"),
+    [
+        ("postgresql://h/db", ["asyncpg"], "postgres"),
+        ("mongodb://h/db", ["pymongo", "bson"], "mongo"),
+    ],
+)
+def test_a_missing_driver_is_a_wrong_setting_that_names_the_extra(
+    url: str, modules: list[str], extra: str
+) -> None:
+    script = (
+        f"import sys; sys.modules.update(dict.fromkeys({modules}))\n"
+        "from holdfast.errors import ConfigError\n"
+        "from holdfast.wiring import open_store, schema_script\n"
+        "for wanted in (open_store, schema_script):\n"
+        f"    try: wanted({url!r})\n"
+        "    except ConfigError as refused: print(refused)\n"
+    )
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.count(f"{modules[0]}: pip install 'holdfast[{extra}]'") == 2
+
+
 def modules_after(statement: str) -> set[str]:
     script = f"import sys\n{statement}\nprint(*sys.modules)"
     done = subprocess.run(
