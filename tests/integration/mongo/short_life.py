@@ -1,13 +1,15 @@
 """A process that does a little of everything to a store, and says what it was acknowledged.
 
-Run with a URL. Each line it prints is a fact that must hold whatever becomes of it: a task that was
-added, or completed. `HOLDFAST_TEST_KILL_AT` says where it dies.
+Run with a URL; and with the word `sweep`, to look an hour later for what others left behind. Each
+line it prints is a fact that must hold whatever becomes of it: a task that was added, or completed.
+`HOLDFAST_TEST_KILL_AT` says where it dies.
 """
 
 from __future__ import annotations
 
 import asyncio
 import sys
+import time
 from collections.abc import Sequence
 
 from holdfast.core.attempt import Claim, Report
@@ -20,6 +22,13 @@ HELD = "held"
 BATCH = "batch"
 """The name of the tasks that were submitted together."""
 BATCH_SIZE = 4
+
+
+class Later:
+    """The host's clock, an hour ahead: patience with what was left behind is over."""
+
+    def now_us(self) -> int:
+        return time.time_ns() // 1000 + 3_600_000_000
 
 
 def say(fact: str, task_id: TaskId) -> None:
@@ -111,5 +120,10 @@ async def main(url: str) -> None:
         await Life(store, info.id).live()
 
 
+async def sweep(url: str) -> None:
+    async with MongoStore(url, clock=Later()) as store:
+        await store.orphans(limit=1)
+
+
 if __name__ == "__main__":
-    asyncio.run(main(sys.argv[1]))
+    asyncio.run(sweep(sys.argv[1]) if sys.argv[2:] == ["sweep"] else main(sys.argv[1]))

@@ -10,14 +10,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from pymongo import MongoClient
-from tests.integration.mongo.short_life import BATCH, BATCH_SIZE
+from tests.integration.mongo.short_life import BATCH, BATCH_SIZE, Later
 
 from holdfast.core.attempt import History
 from holdfast.core.lifecycle import TERMINAL
@@ -30,14 +29,8 @@ from holdfast.testing.servers.mongo import GivenMongo, MongoServer
 
 LIFE = Path(__file__).with_name("short_life.py")
 ONLY_STANDALONE = {"batch-staged", "batch-committed", "batch-shown"}
+OF_THE_SWEEP = {"batch-given-up"}
 Mongo = MongoServer | GivenMongo
-
-
-class Later:
-    """The host's clock, a minute ahead: patience with batches left behind is over."""
-
-    def now_us(self) -> int:
-        return time.time_ns() // 1000 + 60_000_000
 
 
 @pytest.fixture(params=["replica set", "standalone"])
@@ -62,7 +55,7 @@ async def survivor(url: str) -> AsyncIterator[MongoStore]:
         yield store
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize("point", [point for point in POINTS if point not in OF_THE_SWEEP])
 async def test_a_death_at_any_point_breaks_no_promise(
     survivor: MongoStore, url: str, topology: str, point: str
 ) -> None:
@@ -91,10 +84,24 @@ async def test_a_death_at_any_point_breaks_no_promise(
     assert not await survivor.check()
 
 
-def _die_at(point: str, url: str) -> list[tuple[str, str]]:
+async def test_a_sweep_that_dies_is_finished_by_the_next(standalone_mongo: Mongo) -> None:
+    url = standalone_mongo.url(f"deaths_{task_id()[-12:]}")
+    _die_at("batch-staged", url)
+    _die_at("batch-given-up", url, "sweep")
+    assert _left_over(url) == BATCH_SIZE
+
+    async with MongoStore(url, clock=Later()) as store:
+        await store.orphans(limit=1)
+
+        assert _left_over(url) == 0
+        assert BATCH not in {task.name for task in (await _all(store)).values()}
+        assert not await store.check()
+
+
+def _die_at(point: str, url: str, *words: str) -> list[tuple[str, str]]:
     """What it was acknowledged before it died there."""
     life = subprocess.run(
-        [sys.executable, str(LIFE), url],
+        [sys.executable, str(LIFE), url, *words],
         env=os.environ | {"HOLDFAST_TEST_KILL_AT": point},
         capture_output=True,
         text=True,

@@ -100,6 +100,7 @@ async def _give_up(db: Collections, batch: str, now: int) -> None:
     one = await db.tasks.find_one({"batch": batch}, {"staged_at": 1})
     is_old = one is not None and one["staged_at"] <= now - PATIENCE
     if is_old and await _decide(db, batch, now, counts=False):
+        reached("batch-given-up")
         await _remove(db, batch)
 
 

@@ -36,6 +36,7 @@ class Forgets(Connected):
     def __init__(self, url: str, *, clock: Clock | None = None, schema: str | None = None) -> None:
         super().__init__(url, clock=clock, schema=schema)
         self._kept_for: tuple[float, float] | None = None
+        self._last_chapter = ""
 
     async def discard(self, where: TaskFilter, *, limit: int) -> int:
         async with self._server() as db:
@@ -55,6 +56,7 @@ class Forgets(Connected):
             now = await self._now_us(db)
             await self._tell_the_server(db, retention, dead_letter_retention)
             await _forget_used_up(db, now, now - span_us(retention))
+            self._last_chapter = await _forget_strays(db, self._last_chapter)
             gone = await _prune(db, "ended_on", now - span_us(retention), limit)
             too_old = now - span_us(dead_letter_retention)
             return gone + await _prune(db, "died_on", too_old, limit - gone)
@@ -98,20 +100,26 @@ async def _forget(db: Collections, ids: Sequence[str]) -> int:
 
 
 async def _forget_used_up(db: Collections, now: int, oldest: int) -> None:
-    """Idempotency keys, workers, chapters without a task, and batches that were given up."""
+    """Idempotency keys, workers, and batches that were given up."""
     await db.tasks.update_many(
         {"idempotent_until": {"$lte": now}},
         {"$unset": {"idempotent": "", "idempotent_until": ""}, "$inc": {"version": 1}},
     )
     await db.workers.delete_many({"beat_at": {"$lt": oldest}, "status": {"$nin": [*ALIVE]}})
     await db.batches.delete_many({"at": {"$lt": as_time(now) - timedelta(days=1)}})
-    await _forget_stray_chapters(db)
 
 
-async def _forget_stray_chapters(db: Collections) -> None:
-    pipeline: Sequence[Document] = [{"$sort": {"task": 1}}, {"$group": {"_id": "$task"}}]
+async def _forget_strays(db: Collections, after: str) -> str:
+    """Chapters whose task is not there, a slice at a time; returns where the next one begins."""
+    pipeline: Sequence[Document] = [
+        {"$match": {"task": {"$gt": after}}},
+        {"$sort": {"task": 1}},
+        {"$group": {"_id": "$task"}},
+        {"$sort": {"_id": 1}},
+        {"$limit": _SLICE},
+    ]
     ids = [one["_id"] async for one in await db.history.aggregate(pipeline)]
-    for first in range(0, len(ids), _SLICE):
-        some = ids[first : first + _SLICE]
-        known = {one["_id"] async for one in db.tasks.find({"_id": {"$in": some}}, {"_id": 1})}
-        await db.history.delete_many({"task": {"$in": sorted(set(some) - known)}})
+    known = {one["_id"] async for one in db.tasks.find({"_id": {"$in": ids}}, {"_id": 1})}
+    if strays := sorted(set(ids) - known):
+        await db.history.delete_many({"task": {"$in": strays}})
+    return ids[-1] if len(ids) == _SLICE else ""

@@ -16,6 +16,7 @@ POINTS: Final = (
     "batch-staged",  # standalone: the tasks of a batch are in, and nobody may see them yet
     "batch-committed",  # standalone: the batch counts, its tasks are not shown yet
     "batch-shown",  # standalone: they are, the record of the batch is still there
+    "batch-given-up",  # standalone: the sweep says that it does not count; its tasks are there
     "added",  # tasks with locks are in, all blocked
     "key-released",  # a used-up idempotency key was taken off its old task
     "alarms-rung",  # what was due moved; its locks were not passed on
