@@ -16,7 +16,7 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable
-from typing import Final, Self
+from typing import Final, Self, cast
 
 from holdfast.dispatch.redis.address import Address, Host
 from holdfast.dispatch.redis.resp import Push, Reader, Refused, Reply, command
@@ -110,8 +110,7 @@ class Line(asyncio.Protocol):
     # What asyncio calls
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's only looks like one
         own = transport.get_extra_info("socket")
         if own is not None and transport.get_extra_info("ssl_object") is None:
             self._socket = socket.socket(fileno=os.dup(own.fileno()))
