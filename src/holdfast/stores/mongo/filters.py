@@ -18,6 +18,8 @@ from holdfast.stores.mongo.documents import Document, Place, text_in
 from holdfast.stores.mongo.texts import can_be_text
 
 NOT_STAGED: Final = {"$ne": Place.STAGED.value}
+BY_ID: Final = "_id_"
+_INDEXED: Final = frozenset({"lock", "parent_id", "state"})
 _NOBODY: Final[Document] = {"_id": {"$in": []}}
 _LAST: Final = 0x10FFFF
 _SURROGATES: Final = range(0xD800, 0xE000)
@@ -42,6 +44,13 @@ def query_of(
         found["_id"] = ids
     found |= dict(_clauses(where, states))
     return found | {"place": NOT_STAGED}
+
+
+def hint_of(query: Document) -> str | None:
+    """The index to walk, if the query leaves a choice between two bad ones: all ids in order, or
+    all tasks and a sort. The former may stop early.
+    """
+    return None if _INDEXED & query.keys() or "$in" in query.get("_id", ()) else BY_ID
 
 
 def _ids(ids: Iterable[TaskId] | None, after: TaskId | None, before: TaskId | None) -> Document:

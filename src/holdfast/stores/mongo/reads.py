@@ -14,7 +14,7 @@ from holdfast.core.task import Task, TaskId, WorkerId
 from holdfast.stores.mongo.chronicle import history_of
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.documents import task_of
-from holdfast.stores.mongo.filters import NOT_STAGED, query_of
+from holdfast.stores.mongo.filters import NOT_STAGED, hint_of, query_of
 from holdfast.stores.mongo.texts import safe_text
 
 WITHOUT_HISTORY: Final = {"attempts": 0, "events": 0}
@@ -43,7 +43,10 @@ class Reads(Connected):
         query = query_of(where, after=last) if oldest_first else query_of(where, before=last)
         direction = ASCENDING if oldest_first else DESCENDING
         async with self._server() as db:
-            found = db.tasks.find(query, WITHOUT_HISTORY).sort("_id", direction).limit(limit + 1)
+            found = db.tasks.find(
+                query, WITHOUT_HISTORY, sort=[("_id", direction)], limit=limit + 1,
+                hint=hint_of(query),
+            )  # fmt: skip
             tasks = [task_of(document) for document in await found.to_list()]
         return page_of(tasks, limit=limit, oldest_first=oldest_first)
 
