@@ -34,7 +34,6 @@ class Beds:
         if self._line is None or self._scripts is None:
             answer.set_result(False)
             return
-        ear.was_called = False
         self._asleep[ear.number] = ear  # before the answer: a call may be heard with it
         asked = self._scripts.sleep(self._line, ear.name, ear.lists, ear.seen)
         asked.add_done_callback(partial(self._lay_down, self._line, ear, answer))

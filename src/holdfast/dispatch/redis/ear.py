@@ -126,6 +126,7 @@ class RedisEar(Ear):
 
     async def _wait_here(self, timeout: float) -> bool:
         await self._get_line()
+        self.was_called = False
         try:
             if not await asyncio.shield(asyncio.wrap_future(self._bed.sleep(self))):
                 self._rung = False
