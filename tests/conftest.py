@@ -19,8 +19,10 @@ not tested is no promise.
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
+import warnings
 from collections.abc import Iterator
 from typing import Protocol
 
@@ -137,13 +139,18 @@ def fresh_mongo(mongo_server: Mongo) -> Iterator[str]:
 
 @pytest.fixture
 def own_mongo() -> Iterator[MongoServer]:
-    """MongoDB of this test alone, to be stopped, broken and restarted."""
+    """MongoDB of this test alone, to be stopped, broken and restarted.
+
+    The driver leaves its socket to the garbage collector if it is interrupted while it connects.
+    """
+    warnings.filterwarnings("ignore", "unclosed <socket", ResourceWarning)
     try:
         server = MongoServer().start()
     except ServerError as problem:
         pytest.fail(str(problem))
     with server:
         yield server
+    gc.collect()
 
 
 def _shared_mongo(request: pytest.FixtureRequest, *, standalone: bool) -> Mongo:

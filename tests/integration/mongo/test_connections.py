@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import threading
 
@@ -74,7 +75,7 @@ async def test_after_a_fork_the_child_is_told_to_open_its_own(fresh_mongo: str) 
         await _add(store)
 
 
-@pytest.mark.filterwarnings("ignore:.*unclosed:pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")  # see `own_mongo`
 async def test_a_server_that_is_not_there_is_unavailable_within_seconds() -> None:
     store = MongoStore("mongodb://me:word@127.0.0.1:1/db?serverSelectionTimeoutMS=300")
 
@@ -84,6 +85,7 @@ async def test_a_server_that_is_not_there_is_unavailable_within_seconds() -> Non
 
     assert "word" not in str(raised.value)
     assert "127.0.0.1:1" in str(raised.value)
+    gc.collect()
 
 
 async def test_a_store_outlives_its_server(own_mongo: MongoServer) -> None:

@@ -42,6 +42,7 @@ _DEFAULTS: Final = {
 again by itself; the driver's half a minute would only keep it from saying so. Polling spares two
 connections for every loop; a failing command tells of an election as soon.
 """
+_PATIENCE: Final = 2.0
 DURABLE: Final = WriteConcern("majority", j=True)
 MAJORITY: Final = ReadConcern("majority")
 
@@ -92,20 +93,27 @@ class Connections:
         return attached
 
     async def close(self) -> None:
-        """Wait for what is under way on this loop, and close everything everywhere."""
+        """Wait for what is under way, and close everything everywhere. Not for long if another
+        loop is busy: it closes its client when it ends.
+        """
         with self._lock:
             self._is_open = False
             everywhere = dict(self._here.items())
             self._here.clear()
         if self._pid != os.getpid():
             return  # what a fork left behind is the parent's to close
-        here = asyncio.get_running_loop()
-        for loop, attached in everywhere.items():
-            if loop is here:
-                await attached.close()
-            elif not loop.is_closed():
-                with suppress(RuntimeError):
-                    loop.call_soon_threadsafe(attached.leave)
+        here = everywhere.pop(asyncio.get_running_loop(), None)
+        elsewhere = [
+            asyncio.wrap_future(asyncio.run_coroutine_threadsafe(attached.close(), loop))
+            for loop, attached in everywhere.items()
+            if loop.is_running()
+        ]
+        if here is not None:
+            await here.close()
+        if elsewhere:
+            done, _ = await asyncio.wait(elsewhere, timeout=_PATIENCE)
+            for each in done:
+                _ = each.cancelled() or each.exception()  # a loop that ended meanwhile did it
 
     async def _connect(self, loop: asyncio.AbstractEventLoop) -> Attached:
         with self._lock:
@@ -145,7 +153,6 @@ class Attached:
         self._idle = asyncio.Event()
         self._idle.set()
         self._keeper: AsyncGenerator[None, None] = self._keep()
-        self._leaving: asyncio.Future[None] | None = None
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
@@ -167,16 +174,13 @@ class Attached:
         await self._idle.wait()
         await self._keeper.aclose()
 
-    def leave(self) -> None:
-        """Close from the loop's own thread, without anybody waiting."""
-        self._leaving = asyncio.ensure_future(self.close())
-
     async def _keep(self) -> AsyncGenerator[None, None]:
         try:
             yield
         finally:
             with suppress(PyMongoError):
                 await self.client.close()
+            await asyncio.sleep(0)  # sockets are closed in the loop's next turn
 
 
 def client_of(address: Address) -> Client:
