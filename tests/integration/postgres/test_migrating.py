@@ -77,7 +77,7 @@ async def test_an_old_schema_is_refused_until_it_is_migrated(
         await store.open()
 
     assert await store.schema_version() == 1
-    assert list(await store.migrate()) == [2]
+    assert list(await store.migrate()) == [2, 3]
     assert list(await store.migrate()) == []
 
 
