@@ -3,7 +3,9 @@
 
 .DEFAULT_GOAL := help
 BIN := .venv/bin
-JOBS ?= 2
+# Most tests wait for processes and clocks, so more of them than cores; those that kill are heavier.
+JOBS ?= 4
+HEAVY_JOBS ?= 2
 PYTEST := $(BIN)/python -m pytest
 # With ARGS="-k something" one of the two runs may find no test (exit code 5); that is no failure.
 UNLESS_NONE = $(if $(ARGS),|| [ $$? -eq 5 ])
@@ -24,7 +26,7 @@ demo: ## See it survive a kill -9: workers, mixed tasks, and the promises counte
 test: ## Run every test, the ones that kill processes included
 	@scripts/setup test
 	$(PYTEST) -n $(JOBS) --ignore tests/acceptance $(ARGS) $(UNLESS_NONE)
-	$(PYTEST) tests/acceptance $(ARGS) $(UNLESS_NONE)
+	$(PYTEST) -n $(HEAVY_JOBS) tests/acceptance $(ARGS) $(UNLESS_NONE)
 
 check: ## Format, lint, types and layers, without changing anything
 	@scripts/setup test
