@@ -32,25 +32,33 @@ ORDER BY c.relname
 """All tables but the two that keep history, which are the partitioned ones."""
 ASKED = """
 Asked was that "5,000,000 tasks through a table leave it no larger than after the first 500,000".
-We read that of the tables themselves, the first line, and bound their indexes on our own, the \
-second: a B-tree fills the pages that were emptied, but at no moment all of them.
-Whoever means a table with its indexes finds that in the third line.
+We read that of the tables that tasks pass through, the first line, and bound their indexes on our \
+own, the second: a B-tree fills the pages that were emptied, but at no moment all of them.
+The third line is everything together: those tables, the few pages of those that keep counts, \
+lanes and workers, and all indexes.
 """
 BOTH = """
-Pages of 8 KiB when all tasks had finished; all tables and indexes that tasks pass through, and \
-those with {least} pages or more:
+Pages of 8 KiB when all tasks had finished; all tables but the history, all indexes, and those \
+with {least} pages or more:
 
 """
 LEAST = 50
+THROUGH = ("ready", "run", "waiting", "blocked")
+"""The tables that tasks pass through; the others count them, or keep lanes, locks and workers."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bloat:
-    """Bytes of the tables that tasks pass through, and of their indexes, by table."""
+    """Bytes of all tables but the history, and of their indexes, by table."""
 
     tasks: int
     tables: dict[str, int]
     indexes: dict[str, int]
+
+    @property
+    def through_bytes(self) -> int:
+        """Of the tables that tasks pass through."""
+        return sum(size for name, size in self.tables.items() if name in THROUGH)
 
     @property
     def table_bytes(self) -> int:
@@ -87,9 +95,9 @@ def targets(sizes: Sequence[Bloat]) -> list[Target]:
     when = f"after {last.tasks:,} tasks / after {first.tasks:,}"
     together = (last.table_bytes + last.index_bytes) / (first.table_bytes + first.index_bytes)
     return [
-        _at_most(f"tables {when}", last.table_bytes / first.table_bytes, 1.0),
+        _at_most(f"tables {when}", last.through_bytes / first.through_bytes, 1.0),
         _at_most(f"indexes {when}", last.index_bytes / first.index_bytes, INDEX_BOUND),
-        _at_most(f"both {when}", together, None),
+        _at_most(f"everything {when}", together, None),
     ]
 
 
