@@ -7,6 +7,7 @@ stops what was cancelled, and on SIGTERM or Ctrl-C finishes what it has and leav
 """
 
 import argparse
+import http.client
 import json
 import os
 import random
@@ -235,7 +236,7 @@ class Worker:
         except urllib.error.HTTPError as error:
             with error:
                 raise Refused(error.code, *_problem(error)) from None
-        except ValueError as error:
+        except (ValueError, http.client.HTTPException) as error:
             raise OSError(f"half an answer: {error}") from None
 
 

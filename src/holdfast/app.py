@@ -264,7 +264,7 @@ class Holdfast(Face):
 
 def _spec_of(app: Holdfast) -> str | None:
     """Where the app can be imported from: a module's global, or a script's."""
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         for attribute, value in list(getattr(module, "__dict__", {}).items()):
             if value is app:
                 place = getattr(module, "__file__", None) if name == "__main__" else name

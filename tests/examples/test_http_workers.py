@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import runpy
 import signal
+import threading
 import time
 from collections.abc import Iterator
 from functools import partial
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
-from tests.examples.service import COMMANDS, SOON, Program, Service, until
+from tests.examples.service import COMMANDS, EXAMPLES, SOON, Program, Service, until
 
 from holdfast.core.fleet import WorkerStatus
 
@@ -221,6 +224,36 @@ def _have_reported(workers: list[Program], number: int) -> bool:
 
 def _reported(workers: list[Program]) -> list[dict[str, Any]]:
     return [each for worker in workers for each in worker.said if each["event"] == "reported"]
+
+
+class HalfAnswers(BaseHTTPRequestHandler):
+    """Dies in the middle of its first answer, as a server that is killed does."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_POST(self) -> None:
+        self.asked.append(self.path)
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        if len(self.asked) > 1:
+            self.wfile.write(b"{}")
+
+    def log_message(self, *_: object) -> None:
+        """Nothing."""
+
+
+def test_half_an_answer_is_asked_for_again() -> None:
+    with HTTPServer(("127.0.0.1", 0), HalfAnswers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        worker = runpy.run_path(str(EXAMPLES / "http_worker.py"))["Worker"]
+
+        answer = worker(f"http://127.0.0.1:{server.server_port}", "token", {}).ask("w/result", {})
+        server.shutdown()
+
+    assert answer == {}
+    assert HalfAnswers.asked == ["/internal/workers/w/result"] * 2
 
 
 def test_python_and_http_workers_share_a_queue(on_postgres: Service) -> None:

@@ -170,9 +170,12 @@ class Proxy:
     async def _close(self) -> None:
         self._server.close()
         await self._resume()
-        await self._cut()
-        if others := asyncio.all_tasks() - {asyncio.current_task()}:
-            await asyncio.wait(others, timeout=5)  # not cancelled: asyncio would call it an error
+        deadline = self._loop.time() + 5
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            await self._cut()  # again: somebody may have been on the way in
+            await asyncio.wait(others, timeout=0.1)  # not cancelled: asyncio calls that an error
+            if self._loop.time() > deadline:
+                break
 
 
 Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]

@@ -53,6 +53,7 @@ class SlowWay:
 
     async def _close(self) -> None:
         self._server.close()
+        await asyncio.sleep(0.01)  # who was on the way in has come in, and can be let go of
         others = asyncio.all_tasks() - {asyncio.current_task()}
         for task in others:
             task.cancel()
