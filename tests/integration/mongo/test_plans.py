@@ -87,6 +87,7 @@ VERBS: dict[str, Verb] = {
     "ask what to stop": lambda scene: scene.store.cancel_requests(scene.worker),
     "get": lambda scene: scene.store.get(scene.tasks["ready"]),
     "history": lambda scene: scene.store.history(scene.tasks["ready"]),
+    "ask who is next": lambda scene: scene.store.next_in_line(["doc:0", "doc:1"]),
     "why": lambda scene: scene.store.standing(scene.tasks["ready"]),
     "why blocked": lambda scene: scene.store.standing(scene.tasks["blocked"]),
     "stats": lambda scene: scene.store.stats(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from pymongo import ASCENDING, DESCENDING
@@ -13,9 +13,9 @@ from holdfast.core.query import Page, TaskFilter, page_of, read_cursor
 from holdfast.core.task import Task, TaskId, WorkerId
 from holdfast.stores.mongo.chronicle import history_of
 from holdfast.stores.mongo.connected import Connected
-from holdfast.stores.mongo.documents import task_of
+from holdfast.stores.mongo.documents import Document, Place, task_of
 from holdfast.stores.mongo.filters import NOT_STAGED, hint_of, query_of
-from holdfast.stores.mongo.texts import safe_text
+from holdfast.stores.mongo.texts import can_be_text, safe_text
 
 WITHOUT_HISTORY: Final = {"attempts": 0, "events": 0}
 
@@ -71,3 +71,16 @@ class Reads(Connected):
         async with self._server() as db:
             found = db.tasks.find({"stop_on": safe_text(worker_id)}, {"_id": 1})
             return sorted(TaskId(document["_id"]) for document in await found.to_list())
+
+    async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
+        """Whoever writes what frees a key passes it on before saying so: one look is enough."""
+        wanted = sorted({key for key in keys if can_be_text(key)})
+        if not wanted:
+            return {}
+        stages: Sequence[Document] = [
+            {"$match": {"holds": {"$in": wanted}, "place": Place.READY.value}},
+            {"$group": {"_id": "$queue", "number": {"$sum": 1}}},
+        ]
+        async with self._server() as db:
+            found = await (await db.tasks.aggregate(stages)).to_list()
+        return {one["_id"]: one["number"] for one in found}
