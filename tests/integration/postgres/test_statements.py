@@ -27,6 +27,7 @@ def test_every_block_is_used_and_every_name_exists() -> None:
     used |= {"not_asked", "key_is_free", "newest_first", "newest_done_first", "oldest_done_first"}
     used |= set(re.findall(r'_ask\("(\w+)"', code))
     used |= {f"vacuum_{table}" for table in ("ready", "run", "waiting", "blocked", "tally")}
+    used |= {f"shrink_{table}" for table in ("ready", "run", "waiting", "blocked")}
 
     there = [name for noun in NOUNS for name in blocks(noun)]
 

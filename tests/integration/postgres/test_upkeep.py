@@ -14,6 +14,8 @@ import pytest
 from holdfast.core.query import TaskFilter
 from holdfast.errors import SchemaMismatch, StoreError
 from holdfast.stores.postgres.connections import Connection as Database
+from holdfast.stores.postgres.queries import queries
+from holdfast.stores.postgres.room import Room
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.eventually import eventually
 from holdfast.testing.factories import WINDOW, failure, new_task, new_tasks, success, worker_info
@@ -250,6 +252,87 @@ async def test_a_sweep_under_way_does_not_hold_up_the_end(fresh_database: str) -
 
     assert not [t for t in asyncio.all_tasks() if t is not asyncio.current_task()]
 
+
+async def test_at_rest_the_tables_give_back_the_room_that_a_backlog_took(
+    fresh_database: str, db: Database
+) -> None:
+    async with PostgresStore(fresh_database) as store:
+        me = worker_info()
+        await store.register(me)
+        for _ in range(5):
+            await store.add(new_tasks(4_000), idempotency_window=WINDOW)
+        large = await db.fetchval(PAGES, "ready")
+        while claims := await claim(store, me.id, limit=4_000):
+            assert not await store.save([success(each) for each in claims])
+        assert await db.fetchval(PAGES, "ready") >= large > 150
+
+        async def it_is_small() -> bool:
+            await store.orphans(limit=10)
+            return await db.fetchval(PAGES, "ready") == await db.fetchval(PAGES, "run") == 0
+
+        await eventually(it_is_small, within=30)
+        [again] = await store.add([new_task()], idempotency_window=WINDOW)
+        assert [each.task_id for each in await claim(store, me.id, limit=5)] == [again.task_id]
+        assert list(await store.check()) == []
+
+
+async def fill_ready(db: Database, rows: int) -> None:
+    await db.execute(
+        "INSERT INTO holdfast.ready (id, rank, lane, attempt, flags, late) "
+        f"SELECT gen_random_uuid(), n, 1, 0, 0, false FROM generate_series(1, {rows}) AS n"
+    )
+    await db.execute("SELECT pg_stat_force_next_flush()")
+
+
+async def empty_ready(db: Database, but: int = 0) -> None:
+    await db.execute(f"DELETE FROM holdfast.ready WHERE rank <> {but}")
+    await db.execute("SELECT pg_stat_force_next_flush()")
+
+
+async def test_a_table_that_is_full_or_in_use_keeps_its_size(
+    fresh_database: str, db: Database
+) -> None:
+    async with PostgresStore(fresh_database):
+        sql, room = queries("holdfast"), Room()
+        await fill_ready(db, 20_000)
+        full = await db.fetchval(PAGES, "ready")
+
+        for _ in range(3):
+            await room.give_back(db, sql)
+        assert await db.fetchval(PAGES, "ready") == full
+
+        for _ in range(3):
+            await empty_ready(db)
+            await fill_ready(db, 2_000)
+            await empty_ready(db)
+            await room.give_back(db, sql)
+            assert await db.fetchval(PAGES, "ready") >= full
+
+        await room.give_back(db, sql)  # nothing came in since
+        assert await db.fetchval(PAGES, "ready") == 0
+
+
+async def test_a_table_that_will_not_shrink_is_left_in_peace_for_a_while(
+    fresh_database: str, db: Database
+) -> None:
+    async with PostgresStore(fresh_database):
+        sql, room = queries("holdfast"), Room()
+        await fill_ready(db, 20_000)
+        full = await db.fetchval(PAGES, "ready")
+        await empty_ready(db, but=20_000)
+
+        await room.give_back(db, sql)
+        await room.give_back(db, sql)
+        assert await db.fetchval(PAGES, "ready") == full
+
+        await empty_ready(db)
+        await room.give_back(db, sql)
+        assert await db.fetchval(PAGES, "ready") == full
+        await Room().give_back(db, sql)
+        assert await db.fetchval(PAGES, "ready") == full  # a first look knows nothing yet
+
+
+PAGES = "SELECT pg_relation_size(('holdfast.' || $1::text)::regclass) / 8192"
 
 HOT_TABLES = """
 SELECT sum(pg_total_relation_size(c.oid))::bigint

@@ -44,6 +44,7 @@ from holdfast.stores.postgres.claims import Ask, claim
 from holdfast.stores.postgres.connections import HOT_TIMEOUT, Connection, Connections
 from holdfast.stores.postgres.lanes import Lanes
 from holdfast.stores.postgres.queries import queries
+from holdfast.stores.postgres.room import Room
 from holdfast.stores.postgres.transactions import transaction
 from holdfast.stores.postgres.values import safe_text
 
@@ -65,6 +66,7 @@ class PostgresStore:
         self._connections: Connections | None = None
         self._adding: Adding | None = None
         self._broom: upkeep.Broom | None = None
+        self._room = Room()
         self._lent = Connections(self._address, command_timeout=None)
 
     @property
@@ -225,6 +227,7 @@ class PostgresStore:
         )
         if not found:  # somebody patrols, and has nobody to rescue
             await self._open.do(lambda db: upkeep.sweep_up(db, self._sql))
+            await self._open.do(lambda db: self._room.give_back(db, self._sql))
         return found
 
     # Queues

@@ -58,3 +58,35 @@ VACUUM (SKIP_LOCKED, TRUNCATE off) holdfast.blocked;
 
 -- name: vacuum_tally
 VACUUM (SKIP_LOCKED, TRUNCATE off) holdfast.tally;
+
+-- name: room
+-- How large the tables are that tasks pass through, how many rows have come in so far, and whether
+-- those that are left would fit into a quarter of it: 40 rows to a page, where 70 or more fit.
+SELECT
+    c.relname::text,
+    size.pages,
+    pg_stat_get_tuples_inserted(c.oid),
+    pg_stat_get_live_tuples(c.oid) < size.pages * 40 / 4
+FROM pg_class AS c
+JOIN pg_namespace AS s ON s.oid = c.relnamespace
+CROSS JOIN LATERAL (
+    SELECT pg_relation_size(c.oid) / current_setting('block_size')::bigint AS pages
+) AS size
+WHERE s.nspname = 'holdfast' AND c.relname IN ('ready', 'run', 'waiting', 'blocked');
+
+-- name: pages
+SELECT pg_relation_size(c.oid) / current_setting('block_size')::bigint
+FROM pg_class AS c JOIN pg_namespace AS s ON s.oid = c.relnamespace
+WHERE s.nspname = 'holdfast' AND c.relname = $1::text;
+
+-- name: shrink_ready
+VACUUM (SKIP_LOCKED, TRUNCATE on) holdfast.ready;
+
+-- name: shrink_run
+VACUUM (SKIP_LOCKED, TRUNCATE on) holdfast.run;
+
+-- name: shrink_waiting
+VACUUM (SKIP_LOCKED, TRUNCATE on) holdfast.waiting;
+
+-- name: shrink_blocked
+VACUUM (SKIP_LOCKED, TRUNCATE on) holdfast.blocked;
