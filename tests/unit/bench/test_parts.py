@@ -80,17 +80,32 @@ def test_every_name_belongs_to_one_part_and_groups_name_what_exists() -> None:
     assert frozenset().union(*GROUPS.values()) <= set(NAMES)
 
 
-def test_bloat_is_told_of_tables_and_indexes_apart() -> None:
-    sizes = [
-        Bloat(tasks=500_000, tables={"ready": 400 * PAGE}, indexes={"ready": 500 * PAGE}),
-        Bloat(tasks=5_000_000, tables={"ready": 400 * PAGE}, indexes={"ready": 540 * PAGE}),
-    ]
+def test_bloat_is_told_on_the_way_and_at_rest_of_tables_and_indexes_apart() -> None:
+    def size(tasks: int, table: int, index: int, *, at_rest: bool) -> Bloat:
+        return Bloat(
+            tasks=tasks,
+            at_rest=at_rest,
+            tables={"ready": table * PAGE, "lane": PAGE},
+            indexes={"ready": index * PAGE, "lane": PAGE},
+        )
 
-    said = text(sizes)
+    said = text(
+        [
+            size(500_000, 400, 499, at_rest=False),
+            size(500_000, 0, 499, at_rest=True),
+            size(5_000_000, 440, 539, at_rest=False),
+            size(5_000_000, 2, 539, at_rest=True),
+        ]
+    )
 
-    assert "| tables after 5,000,000 tasks / after 500,000 | <= 1 | 1.000 | met |" in said
+    assert (
+        "| tables at rest, pages after 5,000,000 tasks less after 500,000 | <= 0 | 2 "
+        "| **not met** |" in said
+    )
+    assert "| tables on the way, after 5,000,000 tasks / after 500,000 | | 1.100 | |" in said
     assert (
         "| indexes after 5,000,000 tasks / after 500,000 | <= 1.05 | 1.080 | **not met** |" in said
     )
-    assert "| everything after 5,000,000 tasks / after 500,000 | | 1.044 | |" in said
-    assert "| 5,000,000 | 400 | 540 | 400 | 540 |" in said
+    assert "| everything after 5,000,000 tasks / after 500,000 | | 1.084 | |" in said
+    assert "| 5,000,000 | 441 | 540 | 440 | 539 |" in said
+    assert "| 5,000,000, at rest | 3 | 540 | 2 | 539 |" in said
