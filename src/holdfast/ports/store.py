@@ -205,6 +205,17 @@ class TaskStore(Protocol):
         """
         ...
 
+    async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
+        """For which queues' workers there is work under these lock keys: in each, how many ready
+        tasks hold one of them; `EVERYBODY` as soon as one of them requires capabilities, because
+        whoever sleeps longest may lack those.
+
+        For waking who may start them once a lock was passed on: a hint, read at one instant, and
+        right as soon as what passed it on has returned. Keys that nobody holds, or whose holder
+        runs, are not counted; a paused queue may be named or not. No keys, no question to a server.
+        """
+        ...
+
     async def stats(self) -> Stats:
         """The store in numbers, without walking the backlog. A queue is listed if it is paused or
         has unfinished tasks; whether an idle one is, is the store's choice.

@@ -72,6 +72,7 @@ HOT = {
     "cancel_requests": SETTLEMENTS["cancel_requests"],
     "moves": LOCKS["moves"],
     "step_back": LOCKS["step_back"],
+    "next_in_line": LOCKS["next_in_line"],
     "states": TASKS["states"],
     "set_callbacks": _spread(TASKS["set_callbacks"], 2, 4),
     "unique_keys_taken": TASKS["unique_keys_taken"],

@@ -31,6 +31,7 @@ from holdfast.core.stats import Depth, QueueStats, Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, State, Task, TaskId, WorkerId
 from holdfast.errors import WorkerGone
 from holdfast.ports.clock import Clock
+from holdfast.stores.callees import callees
 from holdfast.stores.memory.callbacks import CallbackBook
 from holdfast.stores.memory.fleet import KeepsWorkers
 from holdfast.stores.memory.keys import KeyBook
@@ -261,6 +262,12 @@ class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
                 ended_last_minute=self._ended_since(task.queue, self._clock.now_us() - _MINUTE),
             )
 
+    async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
+        with self._lock:
+            holders = (self._tasks[self._places.holders[key]] for key in self._held(keys))
+            ready = [task for task in holders if task.state is not State.RUNNING]
+            return callees((task.queue, task.requires, 1) for task in ready)
+
     async def stats(self) -> Stats:
         with self._lock:
             now = self._clock.now_us()
@@ -408,6 +415,9 @@ class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
             at=as_time(now), kind=kind, attempt=attempt, worker_id=worker_id, detail=detail
         )
         self._events[task_id].append(event)
+
+    def _held(self, keys: Collection[str]) -> set[str]:
+        return set(keys) & self._places.holders.keys()
 
     def _forget(self, tasks: Sequence[Task]) -> int:
         for task in tasks:

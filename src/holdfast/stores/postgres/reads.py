@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Collection, Sequence
 from contextlib import asynccontextmanager
 from typing import Final
 
@@ -12,6 +12,7 @@ from holdfast.core.ids import is_task_id
 from holdfast.core.query import TaskFilter
 from holdfast.core.stats import Standing
 from holdfast.core.task import State, Task, TaskId
+from holdfast.stores.callees import callees
 from holdfast.stores.columns import as_time
 from holdfast.stores.postgres.connections import Connection
 from holdfast.stores.postgres.filters import bind, query
@@ -20,6 +21,7 @@ from holdfast.stores.postgres.queries import Queries
 from holdfast.stores.postgres.values import (
     Row,
     attempt_of,
+    can_be_text,
     claim_of,
     event_of,
     last_attempt_of,
@@ -109,6 +111,17 @@ async def _lock_holder(db: Connection, sql: Queries, task: Task) -> TaskId | Non
         return None
     holder = await db.fetchval(sql["lock_holder"], task.lock)
     return None if holder is None else TaskId(holder)
+
+
+async def next_in_line(
+    db: Connection, sql: Queries, lanes: Lanes, keys: Collection[str]
+) -> dict[str, int]:
+    wanted = sorted({key for key in keys if can_be_text(key)})
+    async with snapshot(db, sql):
+        rows = await db.fetch(sql["next_in_line"], wanted)
+    known = await lanes.know(db, [lane for lane, _ in rows])
+    ready = [(known[lane], number) for lane, number in rows]
+    return callees((lane.queue, lane.requires, number) for lane, number in ready)
 
 
 async def cancel_requests(db: Connection, sql: Queries, worker_id: str) -> list[TaskId]:

@@ -186,6 +186,11 @@ class PostgresStore:
             lambda db: reads.standing(db, self._sql, self._lanes, task_id, self._now)
         )
 
+    async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
+        if not keys:
+            return {}
+        return await self._hot(lambda db: reads.next_in_line(db, self._sql, self._lanes, keys))
+
     async def stats(self) -> Stats:
         return await self._read(lambda db: numbers.stats(db, self._sql, self._lanes, self._now))
 

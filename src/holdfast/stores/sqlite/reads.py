@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from holdfast.core.attempt import Attempt, Claim, Event, History
@@ -11,6 +11,7 @@ from holdfast.core.fleet import WorkerInfo
 from holdfast.core.query import Page, TaskFilter, page_of
 from holdfast.core.stats import Standing
 from holdfast.core.task import AttemptEnd, Cause, State, Task, TaskId, WorkerId
+from holdfast.stores.callees import callees
 from holdfast.stores.columns import as_time, error_of
 from holdfast.stores.sqlite.filters import query
 from holdfast.stores.sqlite.lanes import Lanes
@@ -23,6 +24,7 @@ from holdfast.stores.sqlite.queries import (
     SETTLEMENTS,
     TASKS,
     WORKERS,
+    as_json,
 )
 from holdfast.stores.sqlite.tally import DONE, READY, RUNNING
 from holdfast.stores.sqlite.values import claim_of, safe_text, task_of, worker_of
@@ -94,6 +96,13 @@ def standing(db: sqlite3.Connection, lanes: Lanes, task_id: TaskId, *, now: int)
         workers=tuple(workers(db)),
         ended_last_minute=ended_last_minute(db, task.queue, now=now),
     )
+
+
+def next_in_line(db: sqlite3.Connection, lanes: Lanes, keys: Collection[str]) -> dict[str, int]:
+    wanted = sorted({key for key in keys if safe_text(key) == key})
+    rows = db.execute(LOCKS["next_in_line"], (as_json(wanted),)).fetchall()
+    ready = [(lanes.lookup(db, lane), number) for lane, number in rows]
+    return callees((lane.queue, lane.requires, number) for lane, number in ready)
 
 
 def drain_requested(db: sqlite3.Connection, worker_id: WorkerId) -> bool:

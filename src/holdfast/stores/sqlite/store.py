@@ -174,6 +174,11 @@ class SQLiteStore:
             lambda db: reads.standing(db, self._lanes, task_id, now=self._clock.now_us())
         )
 
+    async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
+        if not keys:
+            return {}
+        return await self._read(lambda db: reads.next_in_line(db, self._lanes, keys))
+
     async def stats(self) -> Stats:
         return await self._read(lambda db: numbers.stats(db, self._lanes, now=self._clock.now_us()))
 

@@ -199,6 +199,9 @@ class ObservedStore(NoTransactions):
     async def standing(self, task_id: TaskId) -> Standing | None:
         return await self._call(lambda: self._store.standing(task_id))
 
+    async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
+        return await self._call(lambda: self._store.next_in_line(keys))
+
     async def stats(self) -> Stats:
         return await self._call(self._store.stats, self._ledger.counted)
 

@@ -44,6 +44,7 @@ pytest.register_assert_rewrite(
             "settling",
             "standing",
             "submitting",
+            "succeeding",
             "tokens",
             "transacting",
             "unique",
@@ -78,6 +79,7 @@ from holdfast.testing.suites.rescuing import RescueSuite, WorkerSuite  # noqa: E
 from holdfast.testing.suites.settling import SettleSuite  # noqa: E402
 from holdfast.testing.suites.standing import StandingSuite  # noqa: E402
 from holdfast.testing.suites.submitting import SubmitSuite  # noqa: E402
+from holdfast.testing.suites.succeeding import SuccessionSuite  # noqa: E402
 from holdfast.testing.suites.tokens import TokenSuite  # noqa: E402
 from holdfast.testing.suites.transacting import TransactionSuite  # noqa: E402
 from holdfast.testing.suites.unique import UniqueKeySuite  # noqa: E402
@@ -98,6 +100,7 @@ class StoreConformance(
     PauseSuite,
     LockSuite,
     UnlockSuite,
+    SuccessionSuite,
     SettleSuite,
     FenceSuite,
     ReportSuite,
@@ -153,6 +156,7 @@ __all__ = [
     "StoreConformance",
     "StoreSuite",
     "SubmitSuite",
+    "SuccessionSuite",
     "TokenSuite",
     "TransactionSuite",
     "UniqueKeySuite",

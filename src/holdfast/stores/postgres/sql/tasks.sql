@@ -36,3 +36,12 @@ SELECT holdfast.ahead($1::text, $2::bigint, $3::text::uuid, $4::integer);
 
 -- name: lock_holder
 SELECT holder::text FROM holdfast.lock WHERE key = $1::text;
+
+-- name: next_in_line
+-- A holder that is not among the ready ones runs.
+SELECT l.lane, count(*)
+FROM holdfast.lock AS l
+JOIN holdfast.ready AS r
+ON r.lane = l.lane AND r.late IN (false, true) AND r.rank = l.rank AND r.id = l.holder
+WHERE l.key = ANY ($1::text[])
+GROUP BY l.lane;

@@ -25,3 +25,9 @@ WHERE seq IN (SELECT value FROM json_each(?));
 
 -- name: holder
 SELECT id FROM task WHERE holds = ?;
+
+-- name: next_in_line
+SELECT task.lane, count(*)
+FROM json_each(?) AS wanted CROSS JOIN task ON task.holds = wanted.value
+WHERE task.place = 1
+GROUP BY task.lane;
