@@ -32,6 +32,7 @@ from holdfast.definitions.readers import read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
 from holdfast.filters import FilterKeywords, TaskRef, read_id, where
+from holdfast.herald import call_next
 from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, HintingDispatcher, RidingDispatcher
 from holdfast.ports.store import CallingStore, Store
 from holdfast.settings import Settings
@@ -161,7 +162,7 @@ class Client:
         Asking twice is no error; cancelling what has ended is (`InvalidTransition`).
         """
         wanted = read_id(task_id)
-        changed = await self.store.cancel(TaskFilter(ids=(wanted,)), limit=1)
+        changed = await self._cancel(TaskFilter(ids=(wanted,)), limit=1)
         if changed:
             return changed[0]
         task = await self.get(wanted)
@@ -186,7 +187,7 @@ class Client:
         if dry_run:
             return await self._count_in(chosen, UNFINISHED)
         while True:
-            changed = await self.store.cancel(chosen, limit=SLICE)
+            changed = await self._cancel(chosen, limit=SLICE)
             done += len(changed)
             if len(changed) < SLICE:
                 return done
@@ -373,6 +374,14 @@ class Client:
         wanted = states if which.states is None else states & which.states
         return await self.store.count(replace(which, states=wanted), limit=UNCOUNTED)
 
+    async def _cancel(self, which: TaskFilter, *, limit: int) -> Sequence[Task]:
+        changed = await self.store.cancel(which, limit=limit)
+        # Which of them held their lock nobody says; a running one still does.
+        ended = [task for task in changed if task.state is not State.RUNNING]
+        locks = {task.lock for task in ended if task.lock is not None}
+        await call_next(self.store, self.dispatcher.wake, locks)
+        return changed
+
     async def _requeue(
         self, which: TaskFilter, *, limit: int, pace: float | None = None
     ) -> Sequence[Task]:
@@ -382,7 +391,9 @@ class Client:
             head_starts={p.value: start for p, start in self._head_starts.items()},
             pace=pace,
         )
-        self.dispatcher.wake(_counts(changed))
+        in_line = [task for task in changed if task.state is not State.BLOCKED]
+        if in_line:
+            self.dispatcher.wake(_counts(in_line))
         return changed
 
 

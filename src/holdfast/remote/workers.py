@@ -16,6 +16,7 @@ from holdfast.core.task import State, TaskId, WorkerId
 from holdfast.definitions.readers import read_capabilities, read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, StoreUnavailable, WorkerGone
+from holdfast.herald import Herald
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.remote.desk import Desk
@@ -56,6 +57,7 @@ class RemoteWorkers:
         self._store = store
         self._dispatcher = dispatcher
         self._settings = settings
+        self._herald = Herald(store, dispatcher.wake)
         self._judge = Judge(registry, settings)
         self._handouts = Handouts(self._judge.timeout_of, grace=grace)
         self._roster = Roster(store, heartbeat=settings.heartbeat)
@@ -193,8 +195,9 @@ class RemoteWorkers:
         return left
 
     async def close(self) -> None:
-        """Answer every poll that waits, and let go of the listeners."""
+        """Answer every poll that waits, call the last who are next, let go of the listeners."""
         await self._hall.close()
+        await self._herald.finish()
 
     async def _reconcile(self, member: Member, named: frozenset[TaskId]) -> Collection[TaskId]:
         """Compare what the worker has with what it was given; returns what it must stop."""
@@ -221,13 +224,16 @@ class RemoteWorkers:
         """These are on disk: wake whoever may take what they made ready. Nobody submits that."""
         queues: Counter[str] = Counter()
         for claim, settlement in pairs:
-            again = settlement.cause is not None
-            if again and settlement.delay < self._settings.poll:  # later ones are found by looking
+            if settlement.cause is None:
+                continue
+            if settlement.delay < self._settings.poll:  # later ones are found by looking
                 self._hall.nudge(settlement.delay)
-            if (again and settlement.delay <= AT_ONCE) or claim.lock is not None:
+            # One with a lock that is ready again is among those who are next for it.
+            if settlement.delay <= AT_ONCE and (claim.lock is None or settlement.delay > 0.0):
                 queues[claim.queue] += 1
         if queues:
             self._dispatcher.wake(queues)
+        self._herald.let_go({claim.lock for claim, _ in pairs if claim.lock is not None})
 
 
 def _read_queues(queues: Collection[str]) -> tuple[str, ...] | None:

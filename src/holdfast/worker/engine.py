@@ -13,6 +13,7 @@ from holdfast.core.lifecycle import Outcome
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
+from holdfast.herald import Herald
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
@@ -68,12 +69,14 @@ class Engine:
         self.settler = Settler(
             store, self.reporter, on_saved=self._saved, on_refused=self.membership.refused
         )
+        self.herald = Herald(store, dispatcher.wake)
         self.ledger = Ledger(
             registry,
             settings,
             save=self.settler.put,
             wake=dispatcher.wake,
             nudge=self._nudge,
+            let_go=self.herald.let_go,
         )
         self.feeder = Feeder(
             store,

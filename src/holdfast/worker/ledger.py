@@ -2,14 +2,16 @@
 
 `core.lifecycle.settle` decides; this is where its answer is entered. A settlement can make other
 work ready: a task handed back, a retry that is due soon, the next in line for a lock. Nobody
-submits those, so nobody wakes a worker for them: that happens here, once they are on disk.
+submits those, so nobody wakes a worker for them: that happens here, once they are on disk. Who is
+next for a lock only the store knows, and it may be of another queue: the `Herald` asks.
 """
 
 from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
 
 import structlog
 
@@ -25,6 +27,13 @@ AT_ONCE = 0.01
 """Work that is due within this many seconds is announced to other workers too."""
 
 
+class _Echo(NamedTuple):
+    """What must be known of an attempt once its end is on disk."""
+
+    queue: str
+    lock: str | None
+
+
 class Ledger:
     """Enters how attempts ended."""
 
@@ -36,6 +45,7 @@ class Ledger:
         save: Callable[[Settlement], None],
         wake: Callable[[Mapping[str, int]], None],
         nudge: Callable[[float], None],
+        let_go: Callable[[Collection[str]], None],
     ) -> None:
         self._registry = registry
         self._crash_limit = settings.crash_limit
@@ -43,40 +53,51 @@ class Ledger:
         self._save = save
         self._wake = wake
         self._nudge = nudge
-        self._echoes: dict[tuple[TaskId, int], str] = {}
+        self._let_go = let_go
+        self._echoes: dict[tuple[TaskId, int], _Echo] = {}
 
     def enter(self, claim: Claim, outcome: Outcome) -> None:
         """This attempt has ended thus."""
         if isinstance(outcome, Succeeded):
             settlement = settle(claim, outcome, backoff=_never, crash_limit=self._crash_limit)
-            if claim.lock is not None:
-                self._echoes[claim.task_id, claim.attempt] = claim.queue
+            has_echo = claim.lock is not None
         else:
             backoff = self._backoff(claim)
             settlement = settle(claim, outcome, backoff=backoff, crash_limit=self._crash_limit)
-            self._echoes[claim.task_id, claim.attempt] = claim.queue
+            has_echo = claim.lock is not None or settlement.cause is not None
             _announce(claim, settlement)
+        if has_echo:
+            self._echoes[claim.task_id, claim.attempt] = _Echo(claim.queue, claim.lock)
         self._save(settlement)
 
     def completed(self, claim: Claim) -> None:
         """This one is on disk already, by its handler's own transaction."""
         if claim.lock is not None:
             self._nudge(0.0)
-            self._wake({claim.queue: 1})
+            self._let_go((claim.lock,))
 
     def saved(self, settlements: Sequence[Settlement]) -> None:
         """These are on disk: whatever they made ready may start."""
         if not self._echoes:
             return
         queues: Counter[str] = Counter()
+        keys: set[str] = set()
         for one in settlements:
-            queue = self._echoes.pop((one.task_id, one.attempt), None)
-            if queue is not None:
+            echo = self._echoes.pop((one.task_id, one.attempt), None)
+            if echo is None:
+                continue
+            if echo.lock is not None:
+                keys.add(echo.lock)
+                self._nudge(0.0)
+            if one.cause is not None:
                 self._nudge(one.delay)
-                if one.delay <= AT_ONCE:
-                    queues[queue] += 1
+                # One with a lock that is ready again is among those who are next for it.
+                if one.delay <= AT_ONCE and (echo.lock is None or one.delay > 0.0):
+                    queues[echo.queue] += 1
         if queues:
             self._wake(queues)
+        if keys:
+            self._let_go(keys)
 
     def _backoff(self, claim: Claim) -> Backoff:
         definition: AnyDefinition | None = self._registry.get(claim.name)

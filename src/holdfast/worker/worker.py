@@ -151,6 +151,7 @@ class Worker:
             engine.slots.stop(StopReason.DRAINED)
             await _ended(feeding, within=LAST_SAVES)
             await self._save_the_rest(engine, saving)
+            await engine.herald.finish()
             await _cancelled(chores)
             await engine.close()
             await engine.membership.retire()

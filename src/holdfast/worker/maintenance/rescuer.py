@@ -17,9 +17,11 @@ from holdfast.core.attempt import Claim
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.lifecycle import WorkerLost, settle
 from holdfast.core.task import TaskError, WorkerId
+from holdfast.herald import call_next
 from holdfast.ports.dispatcher import EVERYBODY, Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
+from holdfast.shielding import to_the_end
 
 log = structlog.get_logger("holdfast.worker")
 
@@ -88,8 +90,13 @@ class Rescuer:
         refusals = await self._store.save(settlements)
         # A refusal means that another rescuer, or the worker itself after all, was faster.
         log.info("tasks.rescued", tasks=len(orphans) - len(refusals))
-        # Their worker could take them; not everybody who sleeps may.
-        self._dispatcher.wake({claim.queue: EVERYBODY for claim in orphans})
+        wake = self._dispatcher.wake
+        pairs = zip(orphans, settlements, strict=True)
+        again = {claim.queue for claim, settled in pairs if settled.cause is not None}
+        if again:  # their worker could take them; not everybody who sleeps may
+            wake(dict.fromkeys(again, EVERYBODY))
+        locks = {claim.lock for claim in orphans if claim.lock is not None}
+        await to_the_end(call_next(self._store, wake, locks))
 
 
 def _error(claim: Claim) -> TaskError:

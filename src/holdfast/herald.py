@@ -1,0 +1,73 @@
+"""Calls whoever is next in line for a lock that was let go.
+
+A store passes a lock on in the very step that frees it, to a task that may be of any queue. Nobody
+submits that task, so nobody wakes a worker for it: whoever let the lock go asks the store who is
+next, once that is on disk, and wakes the workers of those queues.
+
+All of it is a hint. A question that fails costs latency (`poll`), never a task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from typing import Final
+
+import structlog
+
+from holdfast.ports.store import TaskStore
+
+log = structlog.get_logger("holdfast.locks")
+
+PATIENCE: Final = 2.0
+"""Seconds for one question. Those who would have been called have looked for themselves by then."""
+
+Wake = Callable[[Mapping[str, int]], None]
+
+
+async def call_next(store: TaskStore, wake: Wake, keys: Collection[str]) -> None:
+    """Wake the workers of those who hold these keys now and have not started. Never raises."""
+    if not keys:
+        return
+    try:
+        async with asyncio.timeout(PATIENCE):
+            queues = await store.next_in_line(keys)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it costs latency only
+        log.debug("lock.next_unknown", keys=len(keys), error=str(error) or type(error).__name__)
+        return
+    if queues:
+        wake(queues)
+
+
+class Herald:
+    """Calls them in the background: one question at a time, and what is let go meanwhile goes with
+    the next. For one event loop.
+    """
+
+    def __init__(self, store: TaskStore, wake: Wake) -> None:
+        self._store = store
+        self._wake = wake
+        self._keys: set[str] = set()
+        self._asking: asyncio.Future[None] | None = None
+
+    def let_go(self, keys: Collection[str]) -> None:
+        """These were let go, and that is on disk."""
+        self._keys.update(keys)
+        if self._keys and self._asking is None:
+            self._asking = asyncio.ensure_future(self._ask())
+
+    async def finish(self) -> None:
+        """Until the last has been called, or that has taken too long."""
+        asking = self._asking
+        if asking is not None:
+            await asyncio.wait({asking}, timeout=PATIENCE)
+            asking.cancel()
+            await asyncio.wait({asking})
+
+    async def _ask(self) -> None:
+        try:
+            while self._keys:
+                keys, self._keys = self._keys, set()
+                await call_next(self._store, self._wake, keys)
+        finally:
+            self._asking = None
