@@ -50,6 +50,7 @@ class Life:
         await self._write_much()
         await self._operate()
         await self._wait_for_a_lock()
+        await self._complete_in_a_transaction()
 
     async def _lock_things(self) -> None:
         await self._add(new_task(lock=HELD))
@@ -94,6 +95,15 @@ class Life:
         await asyncio.sleep(0.02)
         for claim in await self._claim():
             await self._complete(claim)
+
+    async def _complete_in_a_transaction(self) -> None:
+        if "transactions" not in self._store.abilities:
+            return
+        await self._add(new_task(lock="inside"), new_task(lock="inside"))
+        for claim in await self._claim():
+            async with self._store.transaction(claim) as inside:
+                await inside.complete(success(claim))
+            say("completed", claim.task_id)
 
     async def _add(self, *tasks: NewTask, window: float = 60.0, told: bool = True) -> TaskId:
         answers = await self._store.add(tasks, idempotency_window=window)

@@ -38,6 +38,7 @@ from holdfast.stores.mongo.drafts import taken_keys
 from holdfast.stores.mongo.locks import pass_on
 from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.schema import BOARD
+from holdfast.stores.mongo.steps import Site, Steps, drive_async
 
 _PAUSE: Final = 0.005
 _LONGEST_PAUSE: Final = 0.2
@@ -50,7 +51,7 @@ _SHOWN: Final = {
 }  # fmt: skip
 
 
-class _Known(NamedTuple):
+class Known(NamedTuple):
     """What was found of the batch's ids and keys."""
 
     ids: dict[TaskId, Document]
@@ -68,7 +69,7 @@ class Adds(Connected):
 
     def __init__(self, url: str, *, clock: Clock | None = None, schema: str | None = None) -> None:
         super().__init__(url, clock=clock, schema=schema)
-        self._lanes: frozenset[str] = frozenset()
+        self._lanes: set[str] = set()
 
     async def add(self, tasks: Sequence[NewTask], *, idempotency_window: float) -> Sequence[Added]:
         if not tasks:
@@ -87,7 +88,8 @@ class Adds(Connected):
     ) -> Sequence[Added] | None:
         """None if a key was taken meanwhile, or is in the hands of a batch under way."""
         now = await self._now_us(db)
-        known = await _look_up(db, tasks, also_ids=again)
+        site = Site(db.tasks, db.history, db.state, None)
+        known = await drive_async(look_up(tasks, also_ids=again), site)
         if under_way := known.staged():
             for batch in under_way:
                 await finish(db, batch, now)
@@ -95,38 +97,40 @@ class Adds(Connected):
         book = KeyBook()
         book.seen |= known.seen
         plan = book.plan(tasks, known=known.ids, unique=known.unique, now=now, until=now + window)
-        documents = [_document(new, now, plan.seen) for new in plan.fresh]
-        await self._introduce({one["lane"] for one in documents}, db)
-        await _release(db, plan, known, now)
+        documents = [document_of(new, now, plan.seen) for new in plan.fresh]
+        await drive_async(introduce({one["lane"] for one in documents}, self._lanes), site)
+        await drive_async(release(plan, known, now), site)
         if not await _insert(db, documents, now):
             return None
         states = {TaskId(one["_id"]): State(one["state"]) for one in documents}
         return await _answers(db, plan, documents, known.states | states)
 
-    async def _introduce(self, lanes: set[str], db: Collections) -> None:
-        """See to it that claimers know of these lanes before there is anything in them."""
-        fresh = sorted(lanes - self._lanes)
-        if fresh:
-            change = {"$addToSet": {"lanes": {"$each": fresh}}}
-            await db.state.update_one({"_id": BOARD}, change)
-            self._lanes |= set(fresh)
-            reached("lane-known")
+
+def introduce(lanes: set[str], known: set[str]) -> Steps[None]:
+    """See to it that claimers know of these lanes before there is anything in them."""
+    fresh = sorted(lanes - known)
+    if fresh:
+        change = {"$addToSet": {"lanes": {"$each": fresh}}}
+        yield lambda site: site.state.update_one({"_id": BOARD}, change)
+        known.update(fresh)
+        reached("lane-known")
 
 
-async def _look_up(db: Collections, tasks: Sequence[NewTask], *, also_ids: bool) -> _Known:
+def look_up(tasks: Sequence[NewTask], *, also_ids: bool) -> Steps[Known]:
     """The holders of the batch's keys; and its ids, where the insert would not tell whether they
     are known, because a key may stop it.
     """
     keys = sorted({new.idempotency_key for new in tasks if new.idempotency_key is not None})
     wanted = {unique_mark(t.name, t.unique_key) for t in tasks if t.unique_key is not None}
-    by_key = await _find(db, "idempotent", keys)
-    by_mark = await _find(db, "unique", sorted(wanted))
+    by_key = yield from _find("idempotent", keys)
+    by_mark = yield from _find("unique", sorted(wanted))
     ids = sorted({new.id for new in tasks})
     may_clash = len(tasks) > 1 and (keys or wanted)
-    by_id = await _find(db, "_id", ids) if also_ids or by_key or by_mark or may_clash else []
-    every = (*by_key, *by_mark, *by_id)
-    known = _Known({}, {}, {}, {})
-    for one in every:
+    by_id: Sequence[Document] = ()
+    if also_ids or by_key or by_mark or may_clash:
+        by_id = yield from _find("_id", ids)
+    known = Known({}, {}, {}, {})
+    for one in (*by_key, *by_mark, *by_id):
         task_id = TaskId(one["_id"])
         known.states[task_id] = State(one["state"])
         if "unique" in one:
@@ -139,16 +143,25 @@ async def _look_up(db: Collections, tasks: Sequence[NewTask], *, also_ids: bool)
     return known
 
 
-async def _find(db: Collections, field: str, values: Sequence[str]) -> Sequence[Document]:
+def _find(field: str, values: Sequence[str]) -> Steps[Sequence[Document]]:
     if not values:
         return ()
-    return await db.tasks.find({field: {"$in": values}}, _SHOWN).to_list()
+    where = {field: {"$in": values}}
+    found: Sequence[Document]
+    found = yield lambda site: site.tasks.find(where, _SHOWN, session=site.session).to_list()
+    return found
 
 
-def _document(new: NewTask, now: int, seen: Mapping[str, Seen]) -> Document:
-    """A new task as it goes in."""
+def document_of(
+    new: NewTask, now: int, seen: Mapping[str, Seen], *, contends: bool = True
+) -> Document:
+    """A new task as it goes in. Unless it `contends` for its lock, it waits for whoever claims next
+    to see that it is due.
+    """
     task = created(new, now)
     place = place_of(task, now)
+    if place is Place.BLOCKED and not contends:
+        place = Place.WAITING
     event = event_entry(0, now, "submitted")
     document = fields(task) | marks(task, place, 1)
     document |= {
@@ -168,17 +181,19 @@ def _document(new: NewTask, now: int, seen: Mapping[str, Seen]) -> Document:
     return document
 
 
-async def _release(db: Collections, plan: Plan, known: _Known, now: int) -> None:
+def release(plan: Plan, known: Known, now: int) -> Steps[None]:
     """Take used-up idempotency keys off the tasks that had them."""
     stale = [key for key in plan.seen if key in known.seen]
     for key in stale:
-        holder = {"_id": known.seen[key].task_id, "idempotent": key}
-        await db.tasks.update_one(
-            holder | {"idempotent_until": {"$lte": now}},
-            {"$unset": {"idempotent": "", "idempotent_until": ""}, "$inc": {"version": 1}},
-        )
+        yield from _take_off(key, known.seen[key].task_id, now)
     if stale:
         reached("key-released")
+
+
+def _take_off(key: str, holder: TaskId, now: int) -> Steps[None]:
+    where = {"_id": holder, "idempotent": key, "idempotent_until": {"$lte": now}}
+    change = {"$unset": {"idempotent": "", "idempotent_until": ""}, "$inc": {"version": 1}}
+    yield lambda site: site.tasks.update_one(where, change, session=site.session)
 
 
 async def _insert(db: Collections, documents: Sequence[Document], now: int) -> bool:

@@ -12,8 +12,9 @@ from holdfast.errors import StoreError
 from holdfast.ports.clock import Clock
 from holdfast.stores.columns import as_time, in_us
 from holdfast.stores.mongo.address import parse
-from holdfast.stores.mongo.connections import Collections, Connections
+from holdfast.stores.mongo.connections import CODEC, Collections, Connections
 from holdfast.stores.mongo.faults import explained
+from holdfast.stores.mongo.lent import Lent
 
 SERVER_NOW: Final[Json] = {"$toLong": {"$multiply": [{"$toLong": "$$NOW"}, 1000]}}
 """Now by the server, as our times are: whole microseconds, though in steps of a thousand."""
@@ -27,6 +28,7 @@ class Connected:
         self._address = parse(url, schema)
         self._clock = clock
         self._connections: Connections | None = None
+        self._lent: Lent | None = None
 
     @property
     def url(self) -> str:
@@ -39,21 +41,26 @@ class Connected:
     @asynccontextmanager
     async def _server(self) -> AsyncIterator[Collections]:
         """The collections, for a block in which driver errors become ours. May be nested."""
-        if self._connections is None:
+        own, _ = self._opened()
+        with explained(self.url):
+            async with own.collections() as found:
+                yield found
+
+    def _opened(self) -> tuple[Connections, Lent]:
+        """The store's own clients, and those for handlers."""
+        if self._connections is None or self._lent is None:
             raise StoreError(
                 f"the store {self.url} is not open in this process. Open it with `async with`; "
                 "after a fork, open it anew."
             )
-        with explained(self.url):
-            async with self._connections.collections() as found:
-                yield found
+        return self._connections, self._lent
 
     async def _now_us(self, db: Collections) -> int:
         """Now, by a command of its own; where something is read anyway, read `$$NOW` with it."""
         if self._clock is not None:
             return self._clock.now_us()
-        answers = await db.tasks.database.aggregate([{"$documents": [{}]}, {"$set": _NOW}])
-        return in_us((await answers.to_list())[0]["now"])
+        answer = await db.tasks.database.command(now_command(), codec_options=CODEC)
+        return in_us(answer["cursor"]["firstBatch"][0]["now"])
 
     def _us(self, answered: datetime) -> int:
         """What a command answered for `$$NOW`, in microseconds; a test's clock knows better."""
@@ -63,6 +70,11 @@ class Connected:
     def _now_expression(self) -> Json:
         """Now in microseconds, for the pipeline of an update."""
         return SERVER_NOW if self._clock is None else {"$literal": self._clock.now_us()}
+
+
+def now_command() -> dict[str, Json]:
+    """Asks for the time."""
+    return {"aggregate": 1, "pipeline": [{"$documents": [{}]}, {"$set": _NOW}], "cursor": {}}
 
 
 _NOW: Final = {"now": "$$NOW"}

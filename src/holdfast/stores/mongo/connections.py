@@ -15,6 +15,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import Final, NamedTuple
 
+from bson.codec_options import CodecOptions
 from pymongo import AsyncMongoClient
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import ConfigurationError, PyMongoError
@@ -35,16 +36,18 @@ _DEFAULTS: Final = {
     "connectTimeoutMS": 5_000,
     "serverSelectionTimeoutMS": 5_000,
     "socketTimeoutMS": 30_000,
-    "maxPoolSize": 8,
     "serverMonitoringMode": "poll",
 }
 """Unless the URL says otherwise. A worker that finds no server for a few seconds says so and tries
 again by itself; the driver's half a minute would only keep it from saying so. Polling spares two
 connections for every loop; a failing command tells of an election as soon.
 """
+_POOL: Final = 8
 _PATIENCE: Final = 2.0
 DURABLE: Final = WriteConcern("majority", j=True)
 MAJORITY: Final = ReadConcern("majority")
+CODEC: Final[CodecOptions[Document]] = CodecOptions(tz_aware=True)
+"""For what is not told by a client of ours: commands, and the clients of callers."""
 
 
 NOUNS: Final = ("tasks", "state", "workers", "tokens", "batches", "history")
@@ -68,8 +71,9 @@ class Collections(NamedTuple):
 class Connections:
     """All clients of a store in this process. Usable from any thread's loop."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, *, pool: int = _POOL) -> None:
         self._address = address
+        self._pool = pool
         self._here: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Attached] = (
             weakref.WeakKeyDictionary()
         )
@@ -77,6 +81,11 @@ class Connections:
         self._pid = os.getpid()
         self._is_open = True
         self._transactions: bool | None = None
+
+    @property
+    def has_transactions(self) -> bool:
+        """Whether the server has them, as far as it was asked."""
+        return bool(self._transactions)
 
     @asynccontextmanager
     async def collections(self) -> AsyncIterator[Collections]:
@@ -119,7 +128,7 @@ class Connections:
         with self._lock:
             if not self._is_open or self._pid != os.getpid():
                 raise StoreError(f"the store {self._address.shown} is not open in this process")
-            attached = self._here[loop] = Attached(client_of(self._address))
+            attached = self._here[loop] = Attached(client_of(self._address, pool=self._pool))
         await attached.follow_the_loop()
         return attached
 
@@ -183,12 +192,16 @@ class Attached:
             await asyncio.sleep(0)  # sockets are closed in the loop's next turn
 
 
-def client_of(address: Address) -> Client:
+def client_of(address: Address, *, pool: int = _POOL) -> Client:
     """A client that has not connected yet."""
-    given: dict[str, Json] = {
-        name: value for name, value in _DEFAULTS.items() if name.lower() not in address.options
-    }
     try:
-        return AsyncMongoClient(address.uri, tz_aware=True, **given)
+        return AsyncMongoClient(address.uri, **options_of(address, pool=pool))
     except (ConfigurationError, ValueError) as error:
         raise ConfigError("url", f"url: {error}") from error
+
+
+def options_of(address: Address, *, pool: int) -> dict[str, Json]:
+    """What the driver is told beside the URL."""
+    wanted: dict[str, Json] = {**_DEFAULTS, "maxPoolSize": pool}
+    unsaid = {name: value for name, value in wanted.items() if name.lower() not in address.options}
+    return unsaid | {"tz_aware": True}

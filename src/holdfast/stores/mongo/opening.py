@@ -11,6 +11,7 @@ from holdfast.stores.mongo import checks, schema
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections, Connections
 from holdfast.stores.mongo.faults import explained
+from holdfast.stores.mongo.lent import Lent
 
 
 class Opens(Connected):
@@ -27,10 +28,13 @@ class Opens(Connected):
         except BaseException:
             await connections.close()
             raise
-        self._connections = connections
+        self._connections, self._lent = connections, Lent(self._address)
 
     async def close(self) -> None:
         connections, self._connections = self._connections, None
+        lent, self._lent = self._lent, None
+        if lent is not None:
+            await lent.close()
         if connections is not None:
             await connections.close()
 

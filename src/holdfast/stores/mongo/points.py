@@ -24,6 +24,7 @@ POINTS: Final = (
     "fence-drawn",  # the fence counter grew; the tasks do not have theirs
     "chapter-written",  # history was copied out of a document, and is still in it
     "settled",  # attempts have ended; their locks are free and nobody has them
+    "completed",  # a handler's transaction is committed; its lock was not passed on
     "refused",  # a refusal stands in the history and is not counted
     "demoted",  # a ready holder gave its lock away; its rival does not have it yet
     "operated",  # an operator's step is written; its locks were not passed on

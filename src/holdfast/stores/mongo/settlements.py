@@ -24,7 +24,7 @@ from holdfast.stores.mongo.locks import pass_on
 from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.schema import BOARD
 
-_LEAN_NOW: Final[Sequence[Document]] = [{"$set": {"now": "$$NOW"}}, {"$project": LEAN}]
+LEAN_NOW: Final[Sequence[Document]] = [{"$set": {"now": "$$NOW"}}, {"$project": LEAN}]
 _Saved = set[tuple[str, int, str, str]]
 """(task, attempt, worker, how it ended)."""
 
@@ -66,9 +66,9 @@ class Settles(Connected):
             if draft is None or not holds_lease(draft.task, one):
                 late[number] = _refusal(one, draft)
             else:
-                _settle(draft, one, now)
-        saved = await _saved(db, [settlements[number] for number in late]) if late else set()
-        refused = [n for n in late if not _is_saved(settlements[n], drafts, saved)]
+                settle(draft, one, now)
+        before = await saved(db, [settlements[number] for number in late]) if late else set()
+        refused = [n for n in late if not _is_saved(settlements[n], drafts, before)]
         for number in refused:
             draft = drafts.get(settlements[number].task_id)
             if draft and number not in noted:
@@ -104,9 +104,7 @@ class Settles(Connected):
                 refusals.append(_refusal(one, draft))
                 continue
             taken.append(one)
-            draft.change(reported(draft.task, one))
-            for line in one.logs:
-                draft.note(now, "log", attempt=one.attempt, worker_id=one.worker_id, detail=line)
+            report_on(draft, one, now)
         written = await write(db, [draft for draft in drafts.values() if draft.is_changed])
         lost = {draft.task.id for draft in written.lost}
         return [one for one in taken if one.task_id in lost]
@@ -114,7 +112,7 @@ class Settles(Connected):
     async def _drafts(self, db: Collections, ids: set[TaskId]) -> tuple[dict[TaskId, Draft], int]:
         """What is to be changed, and now; without a task nobody asks for the time."""
         wanted = {"_id": {"$in": sorted(ids)}, "place": {"$ne": Place.STAGED.value}}
-        pipeline = [{"$match": wanted}, *_LEAN_NOW]
+        pipeline = [{"$match": wanted}, *LEAN_NOW]
         answer = await db.tasks.aggregate(pipeline, batchSize=len(ids) + 1)
         found = await answer.to_list()
         now = self._us(found[0]["now"]) if found else 0
@@ -127,19 +125,30 @@ def _fits(reports: Sequence[Report]) -> bool:
 
 
 def _portions(report: Report) -> Iterator[Sequence[Report]]:
+    return ([part] for part in portions_of(report))
+
+
+def portions_of(report: Report) -> Iterator[Report]:
     """A report of many lines, as reports of fewer."""
     first = report._replace(logs=())
     again = Report(report.task_id, report.attempt, report.worker_id)
     lines: list[str] = []
     for line in report.logs:
         if lines and sum(map(len, lines)) + len(line) > MOST_BYTES:
-            yield [first._replace(logs=tuple(lines))]
+            yield first._replace(logs=tuple(lines))
             first, lines = again, []
         lines.append(line)
-    yield [first._replace(logs=tuple(lines))]
+    yield first._replace(logs=tuple(lines))
 
 
-def _settle(draft: Draft, settlement: Settlement, now: int) -> None:
+def report_on(draft: Draft, report: Report, now: int) -> None:
+    """Add what an attempt says."""
+    draft.change(reported(draft.task, report))
+    for line in report.logs:
+        draft.note(now, "log", attempt=report.attempt, worker_id=report.worker_id, detail=line)
+
+
+def settle(draft: Draft, settlement: Settlement, now: int) -> None:
     task = draft.task
     if task.cancel_requested:
         settlement = cancelled_instead(settlement)
@@ -157,16 +166,16 @@ def _settle(draft: Draft, settlement: Settlement, now: int) -> None:
     draft.move(settled(task, settlement, now), now)
 
 
-async def _saved(db: Collections, late: Sequence[Settlement]) -> _Saved:
+async def saved(db: Collections, late: Sequence[Settlement]) -> _Saved:
     """The ended attempts of these tasks: embedded ones, and in chapters if not found there."""
     ids = sorted({one.task_id for one in late})
     ends = {"attempts.number": 1, "attempts.worker_id": 1, "attempts.ended": 1}
     found = await db.tasks.find({"_id": {"$in": ids}}, ends).to_list()
-    saved = {key for one in found for key in _ends(one["_id"], one)}
-    if all(_key(one) in saved for one in late):
-        return saved
+    ended = {key for one in found for key in _ends(one["_id"], one)}
+    if all(key_of(one) in ended for one in late):
+        return ended
     chapters = await db.history.find({"task": {"$in": ids}}, ends | {"task": 1}).to_list()
-    return saved | {key for one in chapters for key in _ends(one["task"], one)}
+    return ended | {key for one in chapters for key in _ends(one["task"], one)}
 
 
 def _ends(task_id: str, part: Document) -> _Saved:
@@ -174,12 +183,12 @@ def _ends(task_id: str, part: Document) -> _Saved:
     return {(task_id, e["number"], e["worker_id"], e["ended"]) for e in entries}
 
 
-def _key(one: Settlement) -> tuple[str, int, str, str]:
+def key_of(one: Settlement) -> tuple[str, int, str, str]:
     return (one.task_id, one.attempt, one.worker_id, one.ended.value)
 
 
-def _is_saved(one: Settlement, drafts: dict[TaskId, Draft], saved: _Saved) -> bool:
-    if _key(one) in saved:
+def _is_saved(one: Settlement, drafts: dict[TaskId, Draft], before: _Saved) -> bool:
+    if key_of(one) in before:
         return True
     draft = drafts.get(one.task_id)
     return draft is not None and draft.has_ended(one.attempt, one.worker_id, one.ended.value)

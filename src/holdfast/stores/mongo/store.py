@@ -3,15 +3,13 @@
 One document per task (`documents.py`), written as a whole by whoever read its last version
 (`drafts.py`). What spans documents converges: locks under a unique index (`locks.py`), batches by a
 transaction or a record of intent (`batches.py`), and the sweep (`sweep.py`) finishes what a death
-interrupted. Each mixin holds the verbs of one noun.
+interrupted. Handlers and callers may have transactions of their own where the server has them
+(`transacting.py`). Each mixin holds the verbs of one noun.
 """
 
 from __future__ import annotations
 
-from typing import Final
-
 from holdfast.ports.clock import Clock
-from holdfast.stores.mongo.add import Adds
 from holdfast.stores.mongo.callbacks import KeepsCallbacks
 from holdfast.stores.mongo.claims import Claims
 from holdfast.stores.mongo.fleet import KeepsWorkers
@@ -24,11 +22,11 @@ from holdfast.stores.mongo.reads import Reads
 from holdfast.stores.mongo.settlements import Settles
 from holdfast.stores.mongo.sweep import Sweeps
 from holdfast.stores.mongo.tokens import KeepsTokens
-from holdfast.stores.refusing import NoTransactions
+from holdfast.stores.mongo.transacting import Transacts
 
 
 class MongoStore(
-    Adds,
+    Transacts,
     Reads,
     Claims,
     Settles,
@@ -40,12 +38,9 @@ class MongoStore(
     KeepsQueues,
     KeepsCallbacks,
     KeepsTokens,
-    NoTransactions,
     Opens,
 ):
     """All of `ports.store.Store`. Usable from any thread's event loop."""
-
-    abilities: Final = frozenset({"many_processes", "durable"})
 
     def __init__(self, url: str, *, clock: Clock | None = None, schema: str | None = None) -> None:
         super().__init__(url, clock=clock, schema=schema)
