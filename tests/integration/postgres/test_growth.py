@@ -16,6 +16,7 @@ from holdfast.core.task import State, TaskId, WorkerId
 from holdfast.stores.postgres.connections import Connection as Database
 from holdfast.stores.postgres.listing import Listing
 from holdfast.stores.postgres.queries import queries
+from holdfast.stores.postgres.reads import snapshot
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.factories import WINDOW, new_task, new_tasks, release, success, worker_info
 
@@ -237,3 +238,29 @@ async def test_settling_goes_from_ids_to_rows_whatever_the_statistics_say(
     assert "Index Scan using run_pkey" in plan
     assert "(actual" in plan
     assert "Removed by Join Filter" not in plan, plan
+
+
+@pytest.mark.parametrize("is_analysed", [False, True])
+async def test_who_is_next_in_line_is_found_by_key_however_many_wait(
+    store: PostgresStore, db: Database, is_analysed: bool
+) -> None:
+    """The tables are small when a plan is made for them, or known to be large."""
+    await store.add(
+        [new_task(lock=f"doc:{number}", queue=f"q{number % 3}") for number in range(6_000)],
+        idempotency_window=WINDOW,
+    )
+    if is_analysed:
+        await db.execute("ANALYZE holdfast.lock, holdfast.ready")
+    text = queries("holdfast")["next_in_line"]
+    keys = [f"doc:{number}" for number in range(0, 6_000, 100)]
+
+    async with snapshot(db, queries("holdfast")):
+        looked_at = await pages(db, text, keys)
+        rows = await db.fetch(f"EXPLAIN (ANALYZE, FORMAT TEXT) {text}", keys)
+    plan = "\n".join(row[0] for row in rows)
+
+    assert await store.next_in_line(keys) == {"q0": 20, "q1": 20, "q2": 20}
+    assert "lock_pkey" in plan
+    assert "ready_pkey" in plan
+    assert "Seq Scan" not in plan, plan
+    assert looked_at < 12 * len(keys), plan
