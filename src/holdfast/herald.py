@@ -10,6 +10,7 @@ All of it is a hint. A question that fails costs latency (`poll`), never a task.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
@@ -22,33 +23,48 @@ log = structlog.get_logger("holdfast.locks")
 PATIENCE: Final = 2.0
 """Seconds for one question. Those who would have been called have looked for themselves by then."""
 
+TOGETHER: Final = 0.005
+"""Seconds between two questions, however many locks are let go. A lone one is asked for at once."""
+IN_VAIN: Final = 0.025
+"""The same after one whose answer was for nobody else: then whoever lets locks go takes the next
+itself, and questions would only cost.
+"""
+
 Wake = Callable[[Mapping[str, int]], None]
 
 
-async def call_next(store: TaskStore, wake: Wake, keys: Collection[str]) -> None:
-    """Wake the workers of those who hold these keys now and have not started. Never raises."""
+async def call_next(store: TaskStore, wake: Wake, keys: Collection[str]) -> Collection[str]:
+    """Wake the workers of those who hold these keys now and have not started, and say in which
+    queues they are. Never raises.
+    """
     if not keys:
-        return
+        return ()
     try:
         async with asyncio.timeout(PATIENCE):
             queues = await store.next_in_line(keys)
     except Exception as error:  # noqa: BLE001 - whatever it is, it costs latency only
         log.debug("lock.next_unknown", keys=len(keys), error=str(error) or type(error).__name__)
-        return
+        return ()
     if queues:
         wake(queues)
+    return queues
 
 
 class Herald:
     """Calls them in the background: one question at a time, and what is let go meanwhile goes with
     the next. For one event loop.
+
+    Args:
+        own: The queues that its owner serves itself; None: all.
     """
 
-    def __init__(self, store: TaskStore, wake: Wake) -> None:
+    def __init__(self, store: TaskStore, wake: Wake, *, own: Collection[str] | None = ()) -> None:
         self._store = store
         self._wake = wake
+        self._own = None if own is None else frozenset(own)
         self._keys: set[str] = set()
         self._asking: asyncio.Future[None] | None = None
+        self._not_before = 0.0
 
     def let_go(self, keys: Collection[str]) -> None:
         """These were let go, and that is on disk."""
@@ -67,7 +83,10 @@ class Herald:
     async def _ask(self) -> None:
         try:
             while self._keys:
+                await asyncio.sleep(self._not_before - time.monotonic())
                 keys, self._keys = self._keys, set()
-                await call_next(self._store, self._wake, keys)
+                queues = await call_next(self._store, self._wake, keys)
+                in_vain = self._own is None or self._own >= set(queues)
+                self._not_before = time.monotonic() + (IN_VAIN if in_vain else TOGETHER)
         finally:
             self._asking = None

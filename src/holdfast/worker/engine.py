@@ -69,7 +69,7 @@ class Engine:
         self.settler = Settler(
             store, self.reporter, on_saved=self._saved, on_refused=self.membership.refused
         )
-        self.herald = Herald(store, dispatcher.wake)
+        self.herald = Herald(store, dispatcher.wake, own=settings.served_queues)
         self.ledger = Ledger(
             registry,
             settings,

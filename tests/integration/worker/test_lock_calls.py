@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Mapping
 
@@ -147,6 +148,21 @@ async def test_a_question_holds_up_neither_results_nor_the_next_of_the_own_queue
         await shop.reaches(tasks[-1], State.COMPLETED, within=SOON)
         assert spoiled.calls["next_in_line"] == 1
         spoiled.gates["next_in_line"].set()
+
+
+async def test_questions_are_paced_where_locks_are_let_go_all_the_time(
+    shop: Workshop, work: AnyDefinition
+) -> None:
+    tasks = [await shop.submit(work, lock="k") for _ in range(100)]
+    spoiled, store = Spoiled.around(shop.store)
+
+    began = time.monotonic()
+    await shop.drain(store=store, queues=("a",))
+    took = time.monotonic() - began
+
+    assert (await shop.get(tasks[-1])).state is State.COMPLETED
+    assert spoiled.calls["save"] == 100
+    assert 1 <= spoiled.calls["next_in_line"] <= 2 + took / herald.IN_VAIN
 
 
 async def test_what_is_let_go_during_a_question_goes_with_the_next(
