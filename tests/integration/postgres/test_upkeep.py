@@ -278,14 +278,18 @@ async def test_at_rest_the_tables_give_back_the_room_that_a_backlog_took(
 
 async def fill_ready(db: Database, rows: int) -> None:
     await db.execute(
-        "INSERT INTO holdfast.ready (id, rank, lane, attempt, flags, late) "
-        f"SELECT gen_random_uuid(), n, 1, 0, 0, false FROM generate_series(1, {rows}) AS n"
+        "WITH came AS (INSERT INTO holdfast.ready (id, rank, lane, attempt, flags, late) "
+        f"SELECT gen_random_uuid(), n, 1, 0, 0, false FROM generate_series(1, {rows}) AS n "
+        "RETURNING 1) INSERT INTO holdfast.tally SELECT 'ready', 1, count(*) FROM came"
     )
     await db.execute("SELECT pg_stat_force_next_flush()")
 
 
 async def empty_ready(db: Database, but: int = 0) -> None:
-    await db.execute(f"DELETE FROM holdfast.ready WHERE rank <> {but}")
+    await db.execute(
+        f"WITH went AS (DELETE FROM holdfast.ready WHERE rank <> {but} RETURNING 1) "
+        "INSERT INTO holdfast.tally SELECT 'ready', 1, -count(*) FROM went"
+    )
     await db.execute("SELECT pg_stat_force_next_flush()")
 
 
