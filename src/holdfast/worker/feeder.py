@@ -223,7 +223,10 @@ class Feeder:
         if claimed.next_due is not None:
             nap = min(nap, claimed.next_due)
         if self._due_at is not None:
-            nap = min(nap, self._due_at - time.monotonic())
+            due_in = self._due_at - time.monotonic()
+            if due_in <= 0.0:
+                return  # something became ready while we asked
+            nap = min(nap, due_in)
         if (look := self._strays.due_in()) is not None:
             nap = min(nap, look)
         if self._burst and not self._floor.is_quiet():
