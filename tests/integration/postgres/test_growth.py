@@ -13,6 +13,7 @@ import pytest
 
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State, TaskId, WorkerId
+from holdfast.ports.dispatcher import EVERYBODY
 from holdfast.stores.postgres.connections import Connection as Database
 from holdfast.stores.postgres.listing import Listing
 from holdfast.stores.postgres.queries import queries
@@ -249,6 +250,8 @@ async def test_who_is_next_in_line_is_found_by_key_however_many_wait(
         [new_task(lock=f"doc:{number}", queue=f"q{number % 3}") for number in range(6_000)],
         idempotency_window=WINDOW,
     )
+    able = new_task(lock="films", queue="q0", requires=frozenset({"gpu"}))
+    await store.add([able], idempotency_window=WINDOW)
     if is_analysed:
         await db.execute("ANALYZE holdfast.lock, holdfast.ready")
     text = queries("holdfast")["next_in_line"]
@@ -260,6 +263,7 @@ async def test_who_is_next_in_line_is_found_by_key_however_many_wait(
     plan = "\n".join(row[0] for row in rows)
 
     assert await store.next_in_line(keys) == {"q0": 20, "q1": 20, "q2": 20}
+    assert await store.next_in_line(["films"]) == {"q0": EVERYBODY}
     assert "lock_pkey" in plan
     assert "ready_pkey" in plan
     assert "Seq Scan" not in plan, plan
