@@ -69,7 +69,7 @@ async def test_a_worker_that_works_on_needs_no_more_for_the_next_hundred(
 
     assert (await store.stats()).states[State.COMPLETED] == 600
     assert max(sorted(counts)[:-1]) <= FEW
-    assert max(counts) <= FEW + 2  # once, the guess how far to look may be short
+    assert max(counts) <= FEW + 3  # the first looks around, and its guess may be short
 
 
 async def test_locked_tasks_take_a_few_more_however_many_they_are(

@@ -21,7 +21,8 @@ from tests.integration.mongo.proxy import MongoProxy
 from holdfast import Context, Fatal, Holdfast, State
 from holdfast.core.attempt import Claim
 from holdfast.errors import LeaseLost
-from holdfast.testing.factories import loss
+from holdfast.stores.mongo.transactions import AsyncTransaction
+from holdfast.testing.factories import WINDOW, loss, new_tasks, success, worker_info
 from holdfast.testing.servers.mongo import GivenMongo, MongoServer
 from holdfast.testing.servers.proxy import Fate
 
@@ -505,3 +506,39 @@ class TestBrokenConnections:
                 attempts = (await handle.history_async()).attempts
                 assert (await app.stats_async()).refused == 0, "it was guessed, and wrongly"
         assert bookings(own_mongo.url("shop")) == [f"attempt {len(attempts)}"]
+
+    async def test_a_worker_that_falls_silent_before_its_commit_holds_nobody_up(
+        self, app: Holdfast, fresh_mongo: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        silent = asyncio.Event()
+
+        async def fall_silent(_: AsyncTransaction) -> None:
+            silent.set()
+            await asyncio.sleep(3600)
+
+        monkeypatch.setattr(AsyncTransaction, "_commit", fall_silent)
+        store = app.client.store
+        worker = worker_info()
+        await store.register(worker)
+        await store.add(new_tasks(1), idempotency_window=WINDOW)
+        (claim,) = (
+            await store.claim(worker.id, queues=None, capabilities=frozenset(), limit=1)
+        ).claims
+
+        async def complete() -> None:
+            async with store.transaction(claim) as inside:
+                assert isinstance(inside.connection, AsyncClientSession)
+                await book_in(inside.connection, "silent")
+                await inside.complete(success(claim))
+
+        completing = asyncio.create_task(complete())
+        await silent.wait()
+        async with asyncio.timeout(10):
+            assert not await store.save([loss(claim)])
+
+        assert await app.count_async(state="queued") == 1
+        completing.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await completing
+        assert bookings(fresh_mongo) == []
+        assert not await store.check()

@@ -97,7 +97,7 @@ def _oddities(document: Mapping[str, Json], task: Task, place: Place) -> Iterato
 
 def _unversioned(name: str, mark: Json) -> Json:
     """`ready` ends with the version it was written at, which others may have passed since."""
-    return mark[:24] if name == "ready" else mark
+    return mark[:24] if name in ("ready", "milestone") else mark
 
 
 def _untold(document: Mapping[str, Json], task: Task, before: set[int]) -> Sequence[str]:

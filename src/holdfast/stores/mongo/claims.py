@@ -12,8 +12,9 @@ drawn before could be handed out by a slow claimer when a later holder has a lar
 
 from __future__ import annotations
 
-import time
+import asyncio
 from collections.abc import Collection, Mapping, Sequence
+from operator import itemgetter
 from secrets import token_hex
 from typing import Final, NamedTuple
 
@@ -31,6 +32,7 @@ from holdfast.stores.mongo.fleet import ALIVE
 from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.reach import Reach
 from holdfast.stores.mongo.schema import BOARD
+from holdfast.stores.mongo.scouting import Scout
 from holdfast.stores.mongo.texts import safe_text
 
 _MOST_REACHES: Final = 64
@@ -51,6 +53,7 @@ class Claims(Connected):
     def __init__(self, url: str, *, clock: Clock | None = None, schema: str | None = None) -> None:
         super().__init__(url, clock=clock, schema=schema)
         self._reaches: dict[tuple[str, ...], Reach] = {}
+        self._scout = Scout()
 
     async def claim(
         self,
@@ -104,33 +107,32 @@ class Claims(Connected):
     ) -> Sequence[Claim]:
         """Start the first in line; where others were faster, those after them."""
         claims: list[Claim] = []
-        while len(claims) < limit:
+        while True:
             first = await self._first_in_line(db, lanes, limit - len(claims))
             started = await _start(db, first, worker_id, self._now_expression)
             claims += started
-            if len(started) == len(first):
-                break
-        return claims
+            if len(started) == len(first) or len(claims) >= limit:
+                return claims
 
     async def _first_in_line(
         self, db: Collections, lanes: Sequence[str], limit: int
     ) -> Sequence[Document]:
-        if limit <= 0 or not lanes:
+        if not lanes:
             return ()
         reach = self._reach(lanes)
-        found: Sequence[Document] = ()
-        began = 0.0
+        await self._scout.look(db, reach, lanes, limit)
+        if limit <= 0:
+            return ()
+        if not self._scout.is_needed:
+            return await _read(db, {"ready_lane": among(lanes)}, limit)
+        found: list[Document] = []
+        seen = b""
         for bound in reach.bounds(limit):
-            began = time.monotonic()
-            line = db.tasks.find(in_line(lanes, bound), _SHOWN, sort=[("ready", 1)], limit=limit)
-            found = await line.batch_size(limit + 1).to_list()
-            if len(found) == limit:
+            found += await _look(db, lanes, (seen, bound), limit - len(found))
+            if bound is None or len(found) == limit:
                 break
-        reach.learn(
-            [one["ready"] for one in found],
-            more=len(found) == limit,
-            seconds=time.monotonic() - began,
-        )
+            seen = bound
+        reach.learn([one["ready"] for one in found])
         return found
 
     def _reach(self, lanes: Sequence[str]) -> Reach:
@@ -139,12 +141,22 @@ class Claims(Connected):
         return self._reaches.setdefault(tuple(lanes), Reach())
 
 
-def in_line(lanes: Sequence[str], bound: bytes | None) -> Document:
-    """The filter for what stands in these lanes, up to a bound."""
-    where: Document = {"ready_lane": among(lanes)}
-    if bound is not None:
-        where["ready"] = {"$lt": bound}
-    return where
+async def _look(
+    db: Collections, lanes: Sequence[str], between: tuple[bytes, bytes | None], limit: int
+) -> Sequence[Document]:
+    """The first of a part of the line. Each lane is asked for by itself: a server that needs to be
+    told where to stop does not narrow several lanes and a part by one index either.
+    """
+    first, end = between
+    part: Document = {"$gte": first} if end is None else {"$gte": first, "$lt": end}
+    every = [_read(db, {"ready_lane": lane, "ready": part}, limit) for lane in lanes]
+    found = [one for some in await asyncio.gather(*every) for one in some]
+    return sorted(found, key=itemgetter("ready"))[:limit]
+
+
+async def _read(db: Collections, where: Document, limit: int) -> Sequence[Document]:
+    line = db.tasks.find(where, _SHOWN, sort=[("ready", 1)], limit=limit)
+    return await line.batch_size(limit + 1).to_list()
 
 
 def among(lanes: Sequence[str]) -> Json:
@@ -204,7 +216,7 @@ def _starting(worker_id: WorkerId, token: str, now: Json) -> Sequence[Document]:
         "attempt": {"$add": ["$attempt", 1]},
         "version": {"$add": ["$version", 1]},
     }
-    return [{"$set": started}, {"$unset": ["ready", "ready_lane", "alarm"]}]
+    return [{"$set": started}, {"$unset": ["ready", "ready_lane", "milestone", "alarm"]}]
 
 
 async def _fences(db: Collections, locked: Sequence[Document], token: str) -> Mapping[str, int]:

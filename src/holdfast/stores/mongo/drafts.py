@@ -69,6 +69,11 @@ class Draft:
         return {"_id": self.task.id, "version": self._before["version"]}
 
     @property
+    def session(self) -> Json:
+        """The session of the transaction that its handler has, or had, open."""
+        return self._before.get("session")
+
+    @property
     def contested(self) -> str | None:
         """The lock key that must be passed on once this is written."""
         was = Place(self._before["place"])

@@ -1,68 +1,91 @@
-"""How far down the line to look for work.
+"""How far down the line to look for work, where looking at all of it is dear.
 
-MongoDB stops reading at a query's `limit`. Servers that only speak its protocol may sort all that
-matches first, which in a long line takes long. Where looking at the whole line took too long for
-what it brought, the next query says where it need not look beyond: a bound guessed from how the
-last claim's tasks stood, moved on when it brought too few, and dropped in the end. A wrong guess
-costs another short query, never a task.
+MongoDB stops reading at a query's `limit`, and nothing here is needed. Servers that only speak its
+protocol may read all that matches first, which in a long line takes long. Which kind it is, one
+`explain` tells, as soon as there is a line. For the other kind the query says where it need not
+look beyond.
 
-Places in line are numbers here: rank, id and version read as one. Tasks submitted together share
-their rank and differ by id, others differ by rank; so there are two measures, how far apart tasks
-of one rank stand, and how far apart ranks do.
+That bound comes from **milestones**: every sixteenth task or so, chosen by its id, has a mark of
+its own while it is ready, and an index holds nobody else. They tell how dense the line is, whoever
+submitted it and however it is spread over lanes. Between two of them the last claim tells how far
+apart tasks of one rank stand. All of it is a guess, because others change the line meanwhile: a
+wrong one costs another short query, never a task.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Final
+
+from holdfast.stores.mongo.documents import MILESTONES
 
 _BYTES: Final = 28
 _LAST: Final = (1 << 8 * _BYTES) - 1
 _RANK: Final = 1 << 8 * (_BYTES - 8)
-"""What one microsecond of rank is worth."""
-_FURTHER: Final = tuple(1 << power for power in range(16))
+"""What one microsecond of rank is worth, where rank, id and version are read as one number."""
 _FEW: Final = 8
-_QUICK: Final = 0.03
-_EACH: Final = 0.000_5
-"""Seconds that a query may take without being thought to have read more than it brought."""
+_AGAIN: Final = 15.0
+"""Seconds after which to look for milestones again, where there were none to speak of."""
 
 
 class Reach:
-    """What is known of one line. Others change it meanwhile: all of it is a guess."""
+    """What is known of one line."""
 
     def __init__(self) -> None:
-        self._last: int | None = None  # where the last claim ended; None: look at the whole line
-        self._apart = 0  # tasks, in the same rank
-        self._step = 1000 * _RANK  # ranks
+        self._milestones: list[int] = []
+        self._is_cut_off = True  # there may be more milestones than those
+        self._scouted_at: float | None = None
+        self._last = 0  # where the last claim ended
+        self._apart = 0  # tasks of one rank; 0: unknown
+
+    def wants_milestones(self, limit: int, now: float) -> bool:
+        """Whether those ahead do not suffice, and it is worth asking for more. `now` is of any
+        clock that does not jump.
+        """
+        ahead = len(self._milestones) - bisect_right(self._milestones, self._last)
+        if ahead > _steps(limit):
+            return False
+        return self._is_cut_off or self._scouted_at is None or now - self._scouted_at > _AGAIN
+
+    def scouted(self, found: Sequence[bytes], now: float, *, more: bool) -> None:
+        """Take up the milestones of the line, in any order; `more`: there are others beyond."""
+        self._milestones = sorted(int.from_bytes(place, "big") for place in found)
+        self._is_cut_off = more and bool(found)
+        self._scouted_at = now
 
     def bounds(self, limit: int) -> Iterator[bytes | None]:
         """Where to stop looking: near first, then further, in the end nowhere."""
-        if self._last is not None:
-            near = self._apart * max(_FEW, limit + limit // 8)
-            rank = self._last // _RANK * _RANK
-            ranks = [rank + self._step * 5 // 4 * times for times in _FURTHER]
-            highest = 0
-            for bound in (self._last + near, self._last + 4 * near, *ranks):
-                if highest < bound < _LAST:
-                    highest = bound
-                    yield bound.to_bytes(_BYTES, "big")
+        ahead = self._milestones[bisect_right(self._milestones, self._last) :]
+        steps = _steps(limit)
+        near = self._last + self._apart * max(_FEW, limit + limit // 8)
+        beyond = bisect_right(ahead, near)
+        if self._apart and beyond < len(ahead) and _rank(ahead[beyond]) == _rank(near):
+            yield _place(near)
+            steps = max(steps, beyond)
+        while steps < len(ahead):
+            yield _place(ahead[steps])
+            steps += steps // 2 + 1
         yield None
 
-    def learn(self, found: Sequence[bytes], *, more: bool, seconds: float) -> None:
-        """Remember how the tasks of a claim stood, first to last, and how long the last query took.
-        Not `more`: the line is short, and guessing would only cost.
-        """
-        is_quick = self._last is None and seconds < _QUICK + _EACH * len(found)
-        if is_quick or not more or len(found) < 2:
-            self._last = None
+    def learn(self, found: Sequence[bytes]) -> None:
+        """Remember how the tasks of a claim stood, first to last."""
+        if not found:
             return
         numbers = [int.from_bytes(place, "big") for place in found]
-        ranks = sorted({number // _RANK for number in numbers})
-        if self._last is not None and self._last // _RANK < ranks[0]:
-            ranks.insert(0, self._last // _RANK)
-        if len(ranks) > 1:
-            self._step = (ranks[-1] - ranks[0]) // (len(ranks) - 1) * _RANK
-        alike = [number for number in numbers if number // _RANK == ranks[-1]]
-        measured = alike if len(alike) >= min(_FEW, len(numbers)) else numbers
+        alike = [number for number in numbers if _rank(number) == _rank(numbers[-1])]
         self._last = numbers[-1]
-        self._apart = max(1, (measured[-1] - measured[0]) // (len(measured) - 1))
+        self._apart = (alike[-1] - alike[0]) // (len(alike) - 1) if len(alike) >= _FEW else 0
+
+
+def _steps(limit: int) -> int:
+    """How many milestones from here there are as many tasks, rather than not."""
+    return max(1, (limit + limit // 2) // MILESTONES)
+
+
+def _rank(number: int) -> int:
+    return number // _RANK
+
+
+def _place(number: int) -> bytes:
+    return min(number, _LAST).to_bytes(_BYTES, "big")

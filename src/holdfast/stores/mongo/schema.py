@@ -65,6 +65,7 @@ class Index(NamedTuple):
 INDEXES: Final[dict[str, tuple[Index, ...]]] = {
     "tasks": (
         Index(("ready_lane", "ready")),
+        Index(("milestone",)),
         Index(("due_lane", "due")),
         Index(("alarm",)),
         Index(("unique",), unique=True),

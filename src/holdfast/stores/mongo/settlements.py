@@ -10,9 +10,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
+from pymongo.errors import OperationFailure
+
 from holdfast.core.attempt import Refusal, Report, Settlement
 from holdfast.core.lifecycle import cancelled_instead
-from holdfast.core.task import State, TaskId
+from holdfast.core.task import AttemptEnd, Json, State, TaskId
 from holdfast.stores.columns import as_time
 from holdfast.stores.memory.values import holds_lease, reported, settled
 from holdfast.stores.mongo.chronicle import MOST_BYTES, running_attempt
@@ -20,6 +22,7 @@ from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document, Place
 from holdfast.stores.mongo.drafts import LEAN, Draft, write
+from holdfast.stores.mongo.faults import is_away
 from holdfast.stores.mongo.locks import pass_on
 from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.schema import BOARD
@@ -61,12 +64,16 @@ class Settles(Connected):
         """
         drafts, now = await self._drafts(db, {one.task_id for one in settlements})
         late: dict[int, Refusal] = {}
+        orphaned: list[Json] = []
         for number, one in enumerate(settlements):
             draft = drafts.get(one.task_id)
             if draft is None or not holds_lease(draft.task, one):
                 late[number] = _refusal(one, draft)
             else:
+                if one.ended is AttemptEnd.WORKER_LOST and draft.session is not None:
+                    orphaned.append(draft.session)
                 settle(draft, one, now)
+        await _end_sessions(db, orphaned)
         before = await saved(db, [settlements[number] for number in late]) if late else set()
         refused = [n for n in late if not _is_saved(settlements[n], drafts, before)]
         for number in refused:
@@ -163,7 +170,21 @@ def settle(draft: Draft, settlement: Settlement, now: int) -> None:
             error=settlement.error,
         )
     )
+    if draft.session is not None:
+        draft.set(session=None)
     draft.move(settled(task, settlement, now), now)
+
+
+async def _end_sessions(db: Collections, sessions: Sequence[Json]) -> None:
+    """Have the server abort what a lost worker left open: it may hold the very task. Where one may
+    not, its writes are waited for until the server gives them up by itself.
+    """
+    if sessions:
+        try:
+            await db.client.admin.command("killSessions", sessions)
+        except OperationFailure as error:
+            if is_away(error):
+                raise
 
 
 async def saved(db: Collections, late: Sequence[Settlement]) -> _Saved:

@@ -11,8 +11,9 @@ it. Only where it does not know the transaction any more is the task looked at; 
 can commit it. The lock is passed on after the commit, as after every save; the sweep does it for
 those who die in between.
 
-A worker that dies between its last write and the commit leaves its task locked until the server
-gives the transaction up (`transactionLifetimeLimitSeconds`, a minute unless set).
+A worker that dies between its last write and the commit would leave its task locked until the
+server gives the transaction up, after a minute. So the task names the session on entering, and who
+settles it as lost has the server end that session first (`settlements.py`).
 """
 
 from __future__ import annotations
@@ -60,6 +61,7 @@ from holdfast.stores.mongo.steps import Session, Site, Steps, drive, drive_async
 T = TypeVar("T")
 
 _UNKNOWN: Final = "UnknownTransactionCommitResult"
+_ENDINGS: Final = ("commit_transaction", "abort_transaction")
 _SNAPSHOT: Final = ReadConcern("snapshot")
 _NO_SUCH_TRANSACTION: Final = 251
 _OURS: Final = (
@@ -131,12 +133,14 @@ class MongoTransaction:
 
     async def begin(self) -> None:
         with explained(self._address.shown):
-            task = await self._task()
-            if task is None or not holds_lease(task, self._fence):
-                raise self._lost(task)
-            self._session = await self._start()
-        for verb in ("commit_transaction", "abort_transaction"):
-            setattr(self._session, verb, partial(_refuse, verb))
+            session = self._session = await self._start()
+            for verb in _ENDINGS:
+                setattr(session, verb, partial(_refuse, verb))
+            claim, named = self._claim, {"$set": {"session": session.session_id}}
+            held = {"attempt": claim.attempt, "running_on": claim.worker_id}
+            found = await self._own.tasks.update_one({"_id": claim.task_id} | held, named)
+            if not found.matched_count:
+                raise self._lost(await self._task())
 
     async def complete(self, settlement: Settlement, report: Report | None = None) -> None:
         if not self.connection.in_transaction:
@@ -179,7 +183,7 @@ class MongoTransaction:
         """Roll back what was not committed, and let go."""
         session, self._session = self._session, None
         if session is not None:
-            for verb in ("commit_transaction", "abort_transaction"):
+            for verb in _ENDINGS:
                 delattr(session, verb)
             with suppress(PyMongoError):
                 await self._let_go(session)
