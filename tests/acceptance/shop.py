@@ -12,6 +12,7 @@ import os
 import signal
 import time
 from contextlib import suppress
+from typing import Any
 
 from holdfast import Context, Holdfast, fixed
 from holdfast.testing.startlog import StartLog
@@ -150,7 +151,10 @@ async def book(ctx: Context, number: int) -> None:
     with log.body(ctx):
         await asyncio.sleep(0.02)
         async with ctx.transaction() as conn:
-            await conn.execute(f"INSERT INTO booking VALUES ({number}, {ctx.attempt})")
+            if is_session(conn):
+                await bookings(conn).insert_one(booking(number, ctx), session=conn)
+            else:
+                await conn.execute(f"INSERT INTO booking VALUES ({number}, {ctx.attempt})")
             await book_twin.options(connection=conn).submit_async(number)
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.02)
@@ -160,7 +164,23 @@ async def book(ctx: Context, number: int) -> None:
 def book_twin(ctx: Context, number: int) -> None:
     """The same for a sync handler."""
     with log.body(ctx), ctx.transaction() as conn:
-        conn.execute(f"INSERT INTO booking VALUES ({-number}, {ctx.attempt})")
+        if is_session(conn):
+            bookings(conn).insert_one(booking(-number, ctx), session=conn)
+        else:
+            conn.execute(f"INSERT INTO booking VALUES ({-number}, {ctx.attempt})")
+
+
+def is_session(connection: object) -> bool:
+    """Whether the store is MongoDB, whose transactions have a session."""
+    return type(connection).__module__.startswith("pymongo.")
+
+
+def bookings(session: Any) -> Any:
+    return session.client.get_default_database().booking
+
+
+def booking(number: int, ctx: Context) -> dict[str, int]:
+    return {"number": number, "attempt": ctx.attempt}
 
 
 def hold_the_gil(seconds: float) -> None:

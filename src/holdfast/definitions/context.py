@@ -153,9 +153,10 @@ class Context:
         meanwhile, nothing of it is, and `LeaseLost` is raised. An exception inside rolls back, and
         the attempt has failed as usual. What the handler does after the block changes the outcome
         no more. `conn` is an asyncpg connection, for SQLite an object with `execute`, `fetchone`
-        and `fetchall`; in a sync handler `sqlite3.Connection` or `psycopg.Connection`. Needs a
-        store in a database (`Unsupported` otherwise). Keep it short: on SQLite everybody else who
-        wants to write waits.
+        and `fetchall`, for MongoDB a session to name in each operation; in a sync handler
+        `sqlite3.Connection`, `psycopg.Connection` or the other kind of session. Needs a store in a
+        database (`Unsupported` otherwise). Keep it short: on SQLite everybody else who wants to
+        write waits.
         """
         return self._sink.transaction()
 

@@ -29,6 +29,6 @@ class NoTransactions:
 
 def _unsupported(what: str) -> Unsupported:
     return Unsupported(
-        f"{what} needs a store that shares a database with your data: sqlite:/// or "
-        "postgresql://. This one has no transactions; nothing was done."
+        f"{what} needs a store that shares a database with your data: sqlite:///, postgresql:// or "
+        "a replica set of mongodb://. This one has no transactions; nothing was done."
     )
