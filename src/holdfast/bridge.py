@@ -15,6 +15,8 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
+from holdfast.ending import end
+
 T = TypeVar("T")
 
 _here = threading.local()
@@ -80,9 +82,7 @@ def _serve(bridge: Bridge, loop: asyncio.AbstractEventLoop) -> None:
     asyncio.set_event_loop(loop)
     try:
         loop.run_forever()
-        for task in asyncio.all_tasks(loop):
-            task.cancel()
-            loop.run_until_complete(asyncio.gather(task, return_exceptions=True))
+        loop.run_until_complete(end(asyncio.all_tasks(loop)))
         loop.run_until_complete(loop.shutdown_asyncgens())
     finally:
         loop.close()

@@ -10,15 +10,15 @@ All of it is a hint. A question that fails costs latency (`poll`), never a task.
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
-import structlog
-
+from holdfast.ending import end
 from holdfast.ports.store import TaskStore
 
-log = structlog.get_logger("holdfast.locks")
+logger = logging.getLogger(__name__)
 
 PATIENCE: Final = 2.0
 """Seconds for one question. Those who would have been called have looked for themselves by then."""
@@ -43,7 +43,7 @@ async def call_next(store: TaskStore, wake: Wake, keys: Collection[str]) -> Coll
         async with asyncio.timeout(PATIENCE):
             queues = await store.next_in_line(keys)
     except Exception as error:  # noqa: BLE001 - whatever it is, it costs latency only
-        log.debug("lock.next_unknown", keys=len(keys), error=str(error) or type(error).__name__)
+        logger.debug("lock.next_unknown: %s", str(error) or type(error).__name__)
         return ()
     if queues:
         wake(queues)
@@ -77,8 +77,7 @@ class Herald:
         asking = self._asking
         if asking is not None:
             await asyncio.wait({asking}, timeout=PATIENCE)
-            asking.cancel()
-            await asyncio.wait({asking})
+            await end([asking])
 
     async def _ask(self) -> None:
         try:

@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Any, Final, Protocol
 
 from holdfast.dispatch.line import PATIENCE, Line
+from holdfast.ending import end
 from holdfast.errors import ConfigError
 
 logger = logging.getLogger(__name__)
@@ -168,10 +169,7 @@ class Switchboard:
         try:
             loop.run_forever()
         finally:
-            rest = asyncio.all_tasks(loop)
-            for task in rest:
-                task.cancel()
-            loop.run_until_complete(asyncio.gather(keeping, *rest, return_exceptions=True))
+            loop.run_until_complete(end({keeping, *asyncio.all_tasks(loop)}))
             self._line.drop()
             loop.run_until_complete(asyncio.sleep(0))
             loop.close()

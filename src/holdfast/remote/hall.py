@@ -12,6 +12,7 @@ from typing import Any
 
 from holdfast.core.attempt import Claim, Claimed
 from holdfast.core.task import WorkerId
+from holdfast.ending import end
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import TaskStore
 from holdfast.remote.room import Room
@@ -81,10 +82,7 @@ class Hall:
         """Answer everybody, and let go of the listeners."""
         for worker_id in list(self._seats):
             await self.dismiss(worker_id)
-        for task in self._tasks:
-            task.cancel()
-        if self._tasks:
-            await asyncio.wait(self._tasks)
+        await end(self._tasks)
 
     async def _answer(self, seat: Seat, wait: float) -> Sequence[Claim]:
         room = self._room(seat.member)

@@ -12,7 +12,7 @@ import contextlib
 import ipaddress
 import socket
 import threading
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from typing import Any
 
@@ -20,6 +20,7 @@ import structlog
 import uvicorn
 
 from holdfast.app import Holdfast
+from holdfast.ending import end
 from holdfast.errors import ConfigError, StoreUnavailable
 from holdfast.server.app import create_app
 from holdfast.server.callbacks.courier import Courier
@@ -65,7 +66,7 @@ async def serve(
             try:
                 await server.answer(door, lambda: announce(url_of(door)))
             finally:
-                await _cancelled(chores)
+                await end(chores)
 
 
 class Server(uvicorn.Server):
@@ -221,9 +222,3 @@ def _signals(stopping: asyncio.Event) -> Generator[list[Callable[[], None]], Non
     finally:
         for number in numbers:
             loop.remove_signal_handler(number)
-
-
-async def _cancelled(tasks: Sequence[asyncio.Future[None]]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)

@@ -24,6 +24,7 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 
 from holdfast.core.task import Json, WorkerId
+from holdfast.ending import end
 from holdfast.worker.beater import Beater, Stores
 from holdfast.worker.groups import GROUPS
 from holdfast.worker.line import Lease, LineHeart, Lines, SupervisorLine
@@ -130,8 +131,7 @@ class HeartProcess:
         self._beater.set_lease(self._lease)
         beating = asyncio.ensure_future(self._beater.run())
         await self._ended.wait()
-        beating.cancel()
-        await asyncio.wait({beating})
+        await end([beating])
         if not self._dismissed and await self._is_gone():
             await self._beater.bury()
         await self._stores.close()

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Self
 
 from holdfast.core.task import Json
+from holdfast.ending import end
 from holdfast.worker.beater import Beater, Stores
 from holdfast.worker.exits import when_exited
 from holdfast.worker.line import Lease, Lines, stop_signals
@@ -71,8 +72,7 @@ class Ward(asyncio.Protocol):
         with suppress(TimeoutError):
             # Its last words may still be on the line, which a fork of it may hold open.
             await asyncio.wait_for(self.line_closed.wait(), 0.2)
-        self._beating.cancel()
-        await asyncio.wait({self._beating})
+        await end([self._beating])
         if self._transport is not None:
             self._transport.close()
         return code

@@ -20,6 +20,7 @@ import structlog
 
 from holdfast.core.task import WorkerId
 from holdfast.definitions.registry import Registry
+from holdfast.ending import end
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
@@ -122,7 +123,7 @@ class Worker:
         )
         joining = asyncio.ensure_future(engine.membership.join())
         if not await self._unless_stopped(joining):
-            await _cancelled([joining])
+            await end([joining])
             return
         joining.result()
         log.info("worker.started", worker=self.id, **self._facts())
@@ -152,7 +153,7 @@ class Worker:
             await _ended(feeding, within=LAST_SAVES)
             await self._save_the_rest(engine, saving)
             await engine.herald.finish()
-            await _cancelled(chores)
+            await end(chores)
             await engine.close()
             await engine.membership.retire()
         for part in (feeding, saving):
@@ -167,7 +168,7 @@ class Worker:
         if engine.settler.unsaved:
             # Their tasks are rescued like those of a dead worker.
             log.error("worker.results_unsaved", attempts=engine.settler.unsaved)
-            await _cancelled([saving])
+            await end([saving])
 
     async def _drain(self, engine: Engine) -> None:
         """Let running work end, as long as `drain` and the operator's patience last."""
@@ -187,7 +188,7 @@ class Worker:
             for run in engine.slots.running:
                 engine.slots.give_up(run)
         await home
-        await _cancelled([hurry])
+        await end([hurry])
 
     def _chores(self, engine: Engine) -> list[Coroutine[Any, Any, None]]:
         chores = [
@@ -208,7 +209,7 @@ class Worker:
         stopping = asyncio.ensure_future(self._stopping.wait())
         either: set[asyncio.Future[Any]] = {*work, stopping}
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        await _cancelled([stopping])
+        await end([stopping])
         return any(part.done() for part in work)
 
     def _send_home(self) -> None:
@@ -242,11 +243,4 @@ class Worker:
 
 async def _ended(task: asyncio.Future[Any], *, within: float) -> None:
     await asyncio.wait({task}, timeout=within)
-    await _cancelled([task])
-
-
-async def _cancelled(tasks: Sequence[asyncio.Future[Any]]) -> None:
-    for task in tasks:
-        task.cancel()
-    if tasks:
-        await asyncio.wait(tasks)
+    await end([task])

@@ -189,3 +189,18 @@ async def test_a_burst_ends_when_nothing_is_left(shop: Workshop) -> None:
     assert (await shop.get(first)).state is State.COMPLETED
     assert (await shop.get(later)).state is State.QUEUED
     assert await shop.store.count(TaskFilter(states=frozenset({State.COMPLETED})), limit=9) == 4
+
+
+async def test_a_worker_leaves_though_a_driver_does_not_hear_that_it_should(shop: Workshop) -> None:
+    spoiled, store = Spoiled.around(shop.store)
+    spoiled.deaf = {"drain_requested"}
+    worker = shop.worker(store=store)
+    run = asyncio.create_task(worker.run())
+    await eventually(lambda: spoiled.calls["drain_requested"] == 1)
+
+    worker.stop()
+    await asyncio.wait_for(run, 15)
+
+    assert spoiled.cancels == 2
+    [info] = await shop.store.workers()
+    assert info.status is WorkerStatus.STOPPED

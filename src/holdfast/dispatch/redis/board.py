@@ -24,6 +24,7 @@ from holdfast.dispatch.redis.finding import open_ear, open_line
 from holdfast.dispatch.redis.line import Line
 from holdfast.dispatch.redis.resp import Refused
 from holdfast.dispatch.redis.scripts import Scripts
+from holdfast.ending import end
 
 logger = logging.getLogger(__name__)
 
@@ -164,10 +165,7 @@ class Board:
         try:
             loop.run_forever()
         finally:
-            rest = asyncio.all_tasks(loop)
-            for task in rest:
-                task.cancel()
-            loop.run_until_complete(asyncio.gather(keeping, *rest, return_exceptions=True))
+            loop.run_until_complete(end({keeping, *asyncio.all_tasks(loop)}))
             if self._line is not None:
                 self._line.drop(ConnectionError("closed"))
             loop.run_until_complete(asyncio.sleep(0))

@@ -16,6 +16,7 @@ import asyncio
 import logging
 from typing import Final
 
+from holdfast.ending import end
 from holdfast.errors import HoldfastError
 from holdfast.stores.postgres.connections import Connection, Connections
 from holdfast.stores.postgres.queries import Queries
@@ -59,8 +60,7 @@ class Broom:
     async def close(self) -> None:
         sweep = self._sweep
         if sweep is not None and sweep.get_loop() is asyncio.get_running_loop():
-            sweep.cancel()
-            await asyncio.wait([sweep])
+            await end([sweep])
 
     async def _work(self, loop: asyncio.AbstractEventLoop) -> None:
         began, passed, left = loop.time(), self._passed, 0
