@@ -71,7 +71,12 @@ class Shelf:
             self._idle.append(waiter)
             self._awake -= 1
             self._on_room()
-            await waiter
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                if waiter.cancelled():  # along with the whole loop
+                    self._idle.remove(waiter)
+                raise
         return None
 
     def enter(self) -> None:

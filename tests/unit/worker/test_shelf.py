@@ -89,3 +89,16 @@ async def test_cancelled_claims_and_those_of_a_lost_lease_never_start() -> None:
     assert [claim.task_id for claim in withdrawn] == ["task-2"]
     assert dropped == 1
     assert [claim.task_id for claim in shelf.last(9)] == ["task-1"]
+
+
+async def test_a_slot_that_was_cancelled_is_nobody_to_wake() -> None:
+    shelf, _ = a_shelf()
+    slots = [asyncio.create_task(shelf.wait()) for _ in range(2)]
+    await settle_down()
+
+    slots[0].cancel()
+    await settle_down()
+    assert shelf.idle == 1
+    shelf.close()
+
+    assert await slots[1] is None
