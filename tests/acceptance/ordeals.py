@@ -6,10 +6,13 @@ The tests give small doses, `make soak` large ones.
 from __future__ import annotations
 
 import random
+import signal
 import time
 
 from tests.acceptance.load import Trial, assert_calm, assert_prompt, now, said_since
+from tests.acceptance.stage import Stage, until
 
+from holdfast.testing.servers.mongo import MongoServer
 from holdfast.testing.servers.postgres import PostgresServer
 from holdfast.testing.servers.proxy import Fate, Proxy
 
@@ -92,3 +95,17 @@ def silence(trial: Trial, proxy: Proxy, *, times: int = 3) -> None:
             assert ambush.sprung.wait(30)
             trial.progress(20)
     trial.end()
+
+
+def leave_without(stage: Stage, server: PostgresServer | MongoServer) -> None:
+    """Workers that run nothing are told to leave while the server is away: they do, and say so."""
+    workers = [stage.worker("-c", "2") for _ in range(2)]
+    done = [stage.shop.nap.submit(0.0) for _ in range(6)]
+    until(lambda: stage.finished() == len(done))
+    server.kill9()
+    until(lambda: all("unavailable" in worker.said() for worker in workers))
+    for worker in workers:
+        worker.signal(signal.SIGTERM)
+    assert [worker.wait(30) for worker in workers] == [0] * len(workers)
+    server.start()
+    assert stage.broken([handle.id for handle in done]) == []

@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+from tests.acceptance import ordeals
 from tests.acceptance.conftest import MakeStage, on_own_mongo
 from tests.acceptance.load import SETTINGS, Trial, assert_calm, assert_prompt, now, said_since
 
@@ -66,3 +67,9 @@ def test_a_server_that_falls_silent_is_waited_for(trial: Trial, own_mongo: Mongo
         trial.progress(20)
 
     trial.end()
+
+
+def test_who_is_told_to_leave_while_it_is_away_leaves(
+    make_stage: MakeStage, own_mongo: MongoServer
+) -> None:
+    ordeals.leave_without(make_stage(**SETTINGS), own_mongo)

@@ -46,3 +46,9 @@ def test_backends_thrown_out_again_and_again_come_back_at_once(
     trial: Trial, own_postgres: PostgresServer
 ) -> None:
     ordeals.throw_out(trial, own_postgres)
+
+
+def test_who_is_told_to_leave_while_it_is_away_leaves(
+    make_stage: MakeStage, own_postgres: PostgresServer
+) -> None:
+    ordeals.leave_without(make_stage(**SETTINGS), own_postgres)
