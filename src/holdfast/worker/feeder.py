@@ -223,15 +223,13 @@ class Feeder:
         if claimed.next_due is not None:
             nap = min(nap, claimed.next_due)
         if self._due_at is not None:
-            due_in = self._due_at - time.monotonic()
-            if due_in <= 0.0:
-                return  # something became ready while we asked
-            nap = min(nap, due_in)
+            nap = min(nap, self._due_at - time.monotonic())
         if (look := self._strays.due_in()) is not None:
             nap = min(nap, look)
         if self._burst and not self._floor.is_quiet():
             await self._wait_for_room(max(0.001, min(nap, LOOK_AGAIN)))
-        else:
+        elif self._due_at is None or self._due_at > time.monotonic():
+            # Else something became ready while we asked, and is looked for at once.
             await self._sleep(
                 listener, max(0.001, min(nap, LOOK_AGAIN) if len(self.shelf) else nap)
             )
