@@ -11,9 +11,10 @@ from holdfast.core.attempt import History
 from holdfast.core.ids import is_task_id
 from holdfast.core.query import Page, TaskFilter, page_of, read_cursor
 from holdfast.core.task import Task, TaskId, WorkerId
+from holdfast.stores.callees import callees
 from holdfast.stores.mongo.chronicle import history_of
 from holdfast.stores.mongo.connected import Connected
-from holdfast.stores.mongo.documents import Document, Place, task_of
+from holdfast.stores.mongo.documents import Document, Place, parted, task_of
 from holdfast.stores.mongo.filters import NOT_STAGED, hint_of, query_of
 from holdfast.stores.mongo.texts import can_be_text, safe_text
 
@@ -79,8 +80,8 @@ class Reads(Connected):
             return {}
         stages: Sequence[Document] = [
             {"$match": {"holds": {"$in": wanted}, "place": Place.READY.value}},
-            {"$group": {"_id": "$queue", "number": {"$sum": 1}}},
+            {"$group": {"_id": "$lane", "number": {"$sum": 1}}},
         ]
         async with self._server() as db:
             found = await (await db.tasks.aggregate(stages)).to_list()
-        return {one["_id"]: one["number"] for one in found}
+        return callees((*parted(one["_id"]), one["number"]) for one in found)
