@@ -7,6 +7,7 @@ from pymongo.errors import (
     AutoReconnect,
     BulkWriteError,
     ConfigurationError,
+    DuplicateKeyError,
     ExecutionTimeout,
     InvalidOperation,
     NotPrimaryError,
@@ -18,6 +19,7 @@ from pymongo.errors import (
 
 from holdfast.errors import StoreError, StoreUnavailable
 from holdfast.stores.mongo.faults import explained
+from holdfast.stores.mongo.within import as_conflict
 
 WHERE = "mongodb://host/db"
 
@@ -90,3 +92,10 @@ def test_the_drivers_appendices_are_left_out() -> None:
         raise AWAY[1]
 
     assert "(no server)" in str(raised.value)
+
+
+def test_a_key_taken_inside_somebodys_transaction_may_be_tried_again() -> None:
+    details = {"writeErrors": [{"index": 0, "code": 11000}], "writeConcernErrors": []}
+
+    for error in (DuplicateKeyError("E11000"), BulkWriteError(details)):
+        assert as_conflict(error).has_error_label("TransientTransactionError")
