@@ -267,7 +267,13 @@ class Rescuer(Process):
     def __init__(self, world: World, store: Store) -> None:
         super().__init__()
         self.world, self.store = world, store
-        self._agent = RealRescuer(store, _Nobody(), SETTINGS, clock=lambda: world.clock.mono)
+        self._agent = RealRescuer(
+            store,
+            _Nobody(),
+            SETTINGS,
+            clock=lambda: world.clock.mono,
+            call_next=self._ask_who_is_next,
+        )
 
     async def live(self) -> None:
         while True:
@@ -278,6 +284,10 @@ class Rescuer(Process):
 
     async def tick(self) -> float:
         return await self._agent.tick()
+
+    async def _ask_who_is_next(self, keys: Collection[str]) -> None:
+        with suppress(StoreUnavailable):
+            await self.store.next_in_line(keys)
 
 
 class _Nobody:

@@ -9,7 +9,7 @@ between two looks it counts no more than `LONGEST_LOOK` sweeps as watched.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 
 import structlog
 
@@ -41,12 +41,15 @@ class Rescuer:
         *,
         own_id: Callable[[], WorkerId | None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
+        call_next: Callable[[Collection[str]], Awaitable[object]] | None = None,
     ) -> None:
+        """`clock`, and `call_next` for lock keys, are replaced where there is no event loop."""
         self._store = store
         self._dispatcher = dispatcher
         self._settings = settings
         self._own_id = own_id
         self._clock = clock
+        self._call_next = call_next or self._call_next_to_the_end
         self._sweep = min(settings.sweep, settings.lease / 4)
         self._silent: dict[WorkerId, tuple[int, float]] = {}
         self._looked_at: float | None = None
@@ -96,7 +99,11 @@ class Rescuer:
         if again:  # their worker could take them; not everybody who sleeps may
             wake(dict.fromkeys(again, EVERYBODY))
         locks = {claim.lock for claim in orphans if claim.lock is not None}
-        await to_the_end(call_next(self._store, wake, locks))
+        if locks:
+            await self._call_next(locks)
+
+    async def _call_next_to_the_end(self, locks: Collection[str]) -> None:
+        await to_the_end(call_next(self._store, self._dispatcher.wake, locks))
 
 
 def _error(claim: Claim) -> TaskError:
