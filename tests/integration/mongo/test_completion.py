@@ -147,6 +147,36 @@ class TestAsyncHandlers:
         kinds = [event.kind for event in (await handle.history_async()).events]
         assert "late_result_refused" in kinds
 
+    async def test_the_late_result_of_a_zombie_does_not_disturb_its_heir(
+        self, app: Holdfast, fresh_mongo: str
+    ) -> None:
+        late: list[Claim] = []
+
+        @app.task
+        async def book(ctx: Context) -> None:
+            if ctx.attempt == 1:
+                late.append(Claim.of(await app.get_async(ctx.id)))
+                await rescue(app, ctx.id)
+                await asyncio.sleep(3600)
+            async with ctx.transaction() as session:
+                await book_in(session, f"attempt {ctx.attempt}")
+                (refused,) = await app.client.store.save([success(late[0])])
+                assert refused.attempt == 1
+
+        handle = await book.options(timeout=600).submit_async()
+        working = asyncio.create_task(work(app))
+        async with asyncio.timeout(30):
+            await handle.result_async()
+        working.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await working
+
+        history = await handle.history_async()
+        assert [attempt.ended for attempt in history.attempts] == ["worker_lost", "completed"]
+        assert "late_result_refused" in [event.kind for event in history.events]
+        assert bookings(fresh_mongo) == ["attempt 2"]
+        assert not await app.client.store.check()
+
     async def test_a_zombie_whose_transaction_wrote_nothing_is_refused_as_well(
         self, app: Holdfast
     ) -> None:

@@ -8,10 +8,14 @@ A document must not grow for ever (the server stops at 16 MiB): when its embedde
 chapter is written first, and cut off the document with the very write that adds the next entries;
 so a crash between leaves entries in both, and readers drop them by number. `entries` and `weight`
 on the document say how much is embedded, so that nobody reads it to find out.
+
+A refusal that comes while a handler of a later attempt is inside its transaction goes into a
+chapter of its own: a write to the document would make the server abort that transaction.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
@@ -133,6 +137,16 @@ def is_full(document: Mapping[str, Json]) -> bool:
     """Whether the embedded history should move out before more is added."""
     entries, weight = document.get("entries", 0), document.get("weight", 0)
     return bool(entries >= MOST_ENTRIES or weight >= MOST_BYTES)
+
+
+def aside_of(document: Mapping[str, Json], event: Document) -> Document:
+    """An event as a chapter of its own, for a task whose document must not be written now. Its
+    number is between that of the last event and the next.
+    """
+    number = document.get("noted", 0) - random.uniform(0.1, 0.9)  # noqa: S311 - no secret
+    task_id = document["_id"]
+    name = f"{task_id}/aside/{number}"
+    return {"_id": name, "task": task_id, "attempts": [], "events": [event | {"n": number}]}
 
 
 def chapter_of(document: Mapping[str, Json]) -> Document:

@@ -18,6 +18,7 @@ from pymongo.errors import BulkWriteError
 from holdfast.core.attempt import Attempt
 from holdfast.core.task import Json, Task, WorkerId
 from holdfast.stores.mongo.chronicle import (
+    aside_of,
     attempt_entry,
     chapter_of,
     event_entry,
@@ -111,6 +112,11 @@ class Draft:
         self._events.append(
             event_entry(number, now, kind, attempt=attempt, worker_id=worker_id, detail=detail)
         )
+
+    def aside(self, now: int, kind: str, *, attempt: int, worker_id: WorkerId) -> Document:
+        """The same beside the document, as a chapter to be written."""
+        event = event_entry(0, now, kind, attempt=attempt, worker_id=worker_id)
+        return aside_of(self._before, event)
 
     def end_attempt(self, attempt: Attempt) -> None:
         self._attempts.append(attempt_entry(attempt))

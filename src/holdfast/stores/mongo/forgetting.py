@@ -100,9 +100,11 @@ async def _forget(db: Collections, ids: Sequence[str]) -> int:
 
 
 async def _forget_used_up(db: Collections, now: int, oldest: int) -> None:
-    """Idempotency keys, workers, and batches that were given up."""
+    """Idempotency keys (of a running task when it has ended: its handler may be inside a
+    transaction), workers, and batches that were given up.
+    """
     await db.tasks.update_many(
-        {"idempotent_until": {"$lte": now}},
+        {"idempotent_until": {"$lte": now}, "place": {"$ne": Place.RUNNING.value}},
         {"$unset": {"idempotent": "", "idempotent_until": ""}, "$inc": {"version": 1}},
     )
     await db.workers.delete_many({"beat_at": {"$lt": oldest}, "status": {"$nin": [*ALIVE]}})

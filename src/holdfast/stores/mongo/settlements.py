@@ -28,6 +28,7 @@ from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.schema import BOARD
 
 LEAN_NOW: Final[Sequence[Document]] = [{"$set": {"now": "$$NOW"}}, {"$project": LEAN}]
+_REFUSED: Final = "late_result_refused"
 _Saved = set[tuple[str, int, str, str]]
 """(task, attempt, worker, how it ended)."""
 
@@ -80,7 +81,12 @@ class Settles(Connected):
             draft = drafts.get(settlements[number].task_id)
             if draft and number not in noted:
                 _, attempt, worker_id, _ = late[number]
-                draft.note(now, "late_result_refused", attempt=attempt, worker_id=worker_id)
+                if draft.session is None:
+                    draft.note(now, _REFUSED, attempt=attempt, worker_id=worker_id)
+                else:
+                    aside = draft.aside(now, _REFUSED, attempt=attempt, worker_id=worker_id)
+                    await db.history.insert_one(aside)
+                    noted.add(number)
         written = await write(db, [draft for draft in drafts.values() if draft.is_changed])
         contested = {draft.contested for draft in written.done if draft.contested is not None}
         if contested:

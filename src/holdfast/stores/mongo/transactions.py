@@ -136,7 +136,9 @@ class MongoTransaction:
             session = self._session = await self._start()
             for verb in _ENDINGS:
                 setattr(session, verb, partial(_refuse, verb))
-            claim, named = self._claim, {"$set": {"session": session.session_id}}
+            # A new version: who has read the one before must look again before writing.
+            named = {"$set": {"session": session.session_id}, "$inc": {"version": 1}}
+            claim = self._claim
             held = {"attempt": claim.attempt, "running_on": claim.worker_id}
             found = await self._own.tasks.update_one({"_id": claim.task_id} | held, named)
             if not found.matched_count:
