@@ -29,6 +29,8 @@ IN_VAIN: Final = 0.025
 """The same after one whose answer was for nobody else: then whoever lets locks go takes the next
 itself, and questions would only cost.
 """
+SHARE: Final = 10
+"""Such questions take at most about one part in so many of the time."""
 
 Wake = Callable[[Mapping[str, int]], None]
 
@@ -84,8 +86,11 @@ class Herald:
             while self._keys:
                 await asyncio.sleep(self._not_before - time.monotonic())
                 keys, self._keys = self._keys, set()
+                began = time.monotonic()
                 queues = await call_next(self._store, self._wake, keys)
+                now = time.monotonic()
                 in_vain = self._own is None or self._own >= set(queues)
-                self._not_before = time.monotonic() + (IN_VAIN if in_vain else TOGETHER)
+                pause = max(IN_VAIN, min(SHARE * (now - began), 10 * IN_VAIN))
+                self._not_before = now + (pause if in_vain else TOGETHER)
         finally:
             self._asking = None

@@ -207,8 +207,8 @@ class TaskStore(Protocol):
 
     async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
         """For which queues' workers there is work under these lock keys: in each, how many ready
-        tasks hold one of them. A queue may have `EVERYBODY` if one of those requires capabilities:
-        whoever sleeps longest may lack them.
+        tasks hold one of them. `EVERYBODY` as soon as one of those requires capabilities: whoever
+        sleeps longest may lack them.
 
         For waking who may start them once a lock was passed on: a hint, read at one instant, and
         right as soon as what passed it on has returned. Keys that nobody holds, or whose holder

@@ -113,16 +113,14 @@ class SuccessionSuite(StoreSuite):
 
         assert await store.next_in_line([str(p) for p in Priority]) == {"default": len(Priority)}
 
-    async def test_one_that_requires_something_may_be_for_everybody_to_look_at(
+    async def test_one_that_requires_something_is_for_everybody_to_look_at(
         self, store: Store
     ) -> None:
         await submit(store, lock="plain", queue="a")
         await submit(store, lock="films", queue="a", requires=frozenset({"gpu"}))
         await submit(store, lock="songs", queue="b")
 
-        answer = await store.next_in_line(["plain", "films", "songs"])
-
-        assert answer in ({"a": 2, "b": 1}, {"a": EVERYBODY, "b": 1})
+        assert await store.next_in_line(["plain", "films", "songs"]) == {"a": EVERYBODY, "b": 1}
 
     async def test_a_more_urgent_task_that_took_the_place_of_the_holder_is_next(
         self, store: Store
