@@ -15,7 +15,7 @@ from holdfast.stores.mongo.reach import Reach
 
 _FEW: Final = 64
 _MANY: Final = 16_384
-"""Milestones: of a quarter of a million tasks."""
+"""Milestones: of about a thousand tasks, which is no long line yet, and of a quarter of a million."""
 _TRIAL: Final = 16
 _MILESTONE: Final[Document] = {"milestone": {"$gt": b""}}
 _SHOWN: Final = {"_id": 0, "milestone": 1, "ready_lane": 1}
@@ -39,13 +39,12 @@ class Scout:
             return
         count = _FEW if self._stops_at_limits is None else _MANY
         found = await _milestones(db, count)
-        if self._stops_at_limits is None and len(found) >= 2 * _TRIAL:
+        if self._stops_at_limits is None and len(found) == count:
             self._stops_at_limits = await _stops_at_limits(db)
             if self._stops_at_limits:
                 return
-            if len(found) == count:
-                count = _MANY
-                found = await _milestones(db, count)
+            count = _MANY
+            found = await _milestones(db, count)
         ours = [one["milestone"] for one in found if one["ready_lane"] in lanes]
         reach.scouted(ours, now, more=len(found) == count)
 
