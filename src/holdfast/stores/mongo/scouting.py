@@ -15,7 +15,7 @@ from holdfast.stores.mongo.reach import Reach
 
 _FEW: Final = 64
 _MANY: Final = 16_384
-"""Milestones: of about a thousand tasks, which is no long line yet, and of a quarter of a million."""
+"""Milestones: of about a thousand tasks, which is no long line, and of a quarter of a million."""
 _TRIAL: Final = 16
 _MILESTONE: Final[Document] = {"milestone": {"$gt": b""}}
 _SHOWN: Final = {"_id": 0, "milestone": 1, "ready_lane": 1}
