@@ -33,8 +33,6 @@ log = structlog.get_logger("holdfast.remote")
 LONGEST_WAIT = 30.0
 GRACE = 2.0
 """Seconds after its timeout in which a worker may still say itself how its attempt ended."""
-AT_ONCE = 0.01
-"""Work that is due within this many seconds is announced to sleeping workers."""
 DRAINED_PAUSE = 1.0
 """Seconds that a poll of a leaving worker takes, so that one that does not listen does not spin."""
 MOST_AT_ONCE = 1000
@@ -228,9 +226,10 @@ class RemoteWorkers:
                 continue
             if settlement.delay < self._settings.poll:  # later ones are found by looking
                 self._hall.nudge(settlement.delay)
-            # One with a lock that is ready again is among those who are next for it.
-            if settlement.delay <= AT_ONCE and (claim.lock is None or settlement.delay > 0.0):
-                queues[claim.queue] += 1
+                # Somebody who sleeps must know when it is due. One with a lock that is ready again
+                # is among those who are next for it.
+                if claim.lock is None or settlement.delay > 0.0:
+                    queues[claim.queue] += 1
         if queues:
             self._dispatcher.wake(queues)
         self._herald.let_go({claim.lock for claim, _ in pairs if claim.lock is not None})

@@ -21,6 +21,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import Context, Handle, Holdfast, State, fixed
+from holdfast.core.task import TaskError
 from holdfast.remote import RemoteResult, ResultStatus
 from holdfast.testing.eventually import eventually
 from holdfast.testing.servers.redis import RedisServer
@@ -115,6 +116,10 @@ class Street:
 
         @app.task(name="later", queue="b")
         async def later() -> str:
+            return "done"
+
+        @app.task(name="again", queue="b", max_retries=1, retry=fixed(1.2))
+        async def again() -> str:
             return "done"
 
         @app.task(name="order", queue="a")
@@ -307,6 +312,31 @@ async def test_a_delayed_task_for_another_queue_starts_when_it_is_due(
     (task,) = (await caller.client.list(name="later")).tasks
     assert task.started_at is not None
     assert 0 <= (task.started_at - task.run_at).total_seconds() < SOON
+
+
+async def test_a_retry_after_a_worker_over_http_starts_when_it_is_due(
+    street: Street, caller: Holdfast
+) -> None:
+    async with serving(street) as server:
+        remote = server.client.remote
+        worker = (await remote.register(queues=["b"])).worker_id
+        task = await caller.registry["again"].submit_async()
+        (claim,) = await remote.poll(worker, limit=1, wait=5.0)
+        failed = RemoteResult(
+            task_id=claim.task_id,
+            attempt=claim.attempt,
+            status=ResultStatus.FAILED,
+            error=TaskError(type="ValueError", message="not yet"),
+        )
+        async with street.working(queues=["b"]) as sleeper:
+            await fast_asleep(sleeper)
+
+            await remote.results(worker, [failed])
+
+            assert await task.result_async(timeout=15) == "done"
+    picture = await caller.client.get(task.id)
+    assert picture.started_at is not None
+    assert 0 <= (picture.started_at - picture.run_at).total_seconds() < SOON
 
 
 def start_and_be_killed(street: Street) -> None:
