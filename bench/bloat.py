@@ -40,8 +40,9 @@ We read that of the tables that tasks pass through, half a minute after the last
 line.
 The second is how far the same tables had to grow on the way, with tasks coming in steps of \
 {step:,}: that depends on the moment at which a sweep ends.
-The third bounds all indexes, on our own. The last is everything together at rest: those tables, \
-the few pages of those that keep counts, lanes and workers, and all indexes.
+The third bounds all indexes, on our own.
+The last is everything together at rest: those tables, the few pages of those that keep counts, \
+lanes and workers, and all indexes.
 """
 BOTH = """
 Pages of 8 KiB; all tables but the history, all indexes, and those with {least} pages or more:
