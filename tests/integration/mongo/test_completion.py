@@ -22,6 +22,7 @@ from holdfast import Context, Fatal, Holdfast, State
 from holdfast.core.attempt import Claim
 from holdfast.errors import LeaseLost
 from holdfast.stores.mongo.transactions import AsyncTransaction
+from holdfast.testing.eventually import eventually
 from holdfast.testing.factories import WINDOW, loss, new_tasks, success, worker_info
 from holdfast.testing.servers.mongo import GivenMongo, MongoServer
 from holdfast.testing.servers.proxy import Fate
@@ -536,6 +537,34 @@ class TestBrokenConnections:
                 attempts = (await handle.history_async()).attempts
                 assert (await app.stats_async()).refused == 0, "it was guessed, and wrongly"
         assert bookings(own_mongo.url("shop")) == [f"attempt {len(attempts)}"]
+
+    async def test_a_commit_that_the_driver_repeats_to_a_restarted_server_is_looked_up(
+        self, own_mongo: MongoServer
+    ) -> None:
+        """The driver asks twice before it tells anybody, and the second one may have forgotten."""
+        with MongoProxy(own_mongo.port) as proxy:
+            async with prepared(proxy.url("shop")) as app:
+                restarted: list[asyncio.Task[None]] = []
+
+                async def restart() -> None:
+                    await eventually(lambda: proxy.held)
+                    await asyncio.to_thread(own_mongo.restart)
+                    proxy.cut()
+
+                @app.task
+                async def book(ctx: Context) -> None:
+                    async with ctx.transaction() as session:
+                        await book_in(session, f"attempt {ctx.attempt}")
+                        proxy.ambush("commitTransaction", Fate.STALL)
+                        restarted.append(asyncio.create_task(restart()))
+
+                handle = await book.submit_async()
+                await work(app)
+                await asyncio.gather(*restarted)
+
+                assert await handle.status_async() is State.COMPLETED
+                assert (await app.stats_async()).refused == 0, "it was guessed, and wrongly"
+        assert bookings(own_mongo.url("shop")) == ["attempt 1"]
 
     async def test_a_worker_that_falls_silent_before_its_commit_holds_nobody_up(
         self, app: Holdfast, fresh_mongo: str, monkeypatch: pytest.MonkeyPatch

@@ -7,9 +7,9 @@ meanwhile has changed since the transaction's snapshot, the server refuses the w
 rolled back.
 
 A commit whose answer was lost is sent again, which the server allows: it then says what became of
-it. Only where it does not know the transaction any more is the task looked at; from then on nothing
-can commit it. The lock is passed on after the commit, as after every save; the sweep does it for
-those who die in between.
+it. The driver does so once by itself. Only where the server does not know the transaction any more
+is the task looked at; from then on nothing can commit it. The lock is passed on after the commit,
+as after every save; the sweep does it for those who die in between.
 
 A worker that dies between its last write and the commit would leave its task locked until the
 server gives the transaction up, after a minute. So the task names the session on entering, and who
@@ -156,7 +156,8 @@ class MongoTransaction:
             if _is_unknown(error) or isinstance(error, ConnectionFailure):
                 raise explain(error, self._address.shown) from error
             await self.end()
-            raise await self._reason(error) from error
+            if not await self._is_recorded():  # a driver repeats a commit before it complains
+                raise await self._reason(error) from error
         await self._committed()
 
     async def committed(self) -> bool:
@@ -173,11 +174,7 @@ class MongoTransaction:
             else:
                 await self._committed()
                 return True
-        if self._settlement is None:
-            return False
-        with explained(self._address.shown):
-            found = await saved(self._own, [self._settlement])
-        if key_of(self._settlement) in found:
+        if await self._is_recorded():
             await self._committed()
         return self._is_committed
 
@@ -203,6 +200,13 @@ class MongoTransaction:
 
     @abstractmethod
     async def _let_go(self, session: Any) -> None: ...
+
+    async def _is_recorded(self) -> bool:
+        """Whether the task has ended as it was to; for when the transaction is no more."""
+        if self._settlement is None or not self._is_sent:
+            return False
+        with explained(self._address.shown):
+            return key_of(self._settlement) in await saved(self._own, [self._settlement])
 
     async def _committed(self) -> None:
         """It is done, whatever happens now: if the lock cannot be passed on, the sweep will."""

@@ -107,6 +107,11 @@ class Proxy:
         """End `stall`, and pass on the answers that met `Fate.STALL`."""
         self._do(self._resume())
 
+    @property
+    def held(self) -> int:
+        """How many answers have met `Fate.STALL` and wait for `resume`."""
+        return len(self._stalled)
+
     def close(self) -> None:
         self._do(self._close())
         self._loop.call_soon_threadsafe(self._loop.stop)
