@@ -1,7 +1,8 @@
-"""Connections that must get to the point: a request's head has a size and a time limit.
+"""Connections that must get to the point: a request's head has a size and a time limit, and so has
+what is left of a body when the answer is out.
 
-uvicorn limits neither, so idle or endlessly dripping sockets would stay for ever and fill its
-memory. What follows the head is for the application's own limits.
+uvicorn limits none of them, so idle or endlessly dripping sockets would stay for ever and fill its
+memory. A body that somebody still reads is for the application's own limits.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 HEAD_SECONDS = 20.0
 """From the connection, or the first byte of a further request, until its head is complete."""
 HEAD_BYTES = 64 * 1024
+REST_SECONDS = 20.0
+"""From the answer until the end of a body that was not waited for; it is thrown away."""
 
 _TOO_LARGE = (
     b"HTTP/1.1 431 Request Header Fields Too Large\r\n"
@@ -33,7 +36,7 @@ class Connection(HttpToolsProtocol):
         self._expect_head()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._head_is_complete()
+        self._stop_waiting()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -52,20 +55,28 @@ class Connection(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        self._head_is_complete()
+        self._in_head = False
+        self._stop_waiting()
         super().on_headers_complete()
 
-    def on_response_complete(self) -> None:
+    def on_message_complete(self) -> None:
         self._in_head, self._head_bytes = True, 0
+        self._stop_waiting()
+        super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        if not self._in_head and self.cycle.response_complete:  # and not one that stood behind it
+            self._wait(REST_SECONDS)
         super().on_response_complete()
 
     def _expect_head(self) -> None:
         self._in_head, self._head_bytes = True, 0
-        loop = asyncio.get_running_loop()
-        self._deadline = loop.call_later(HEAD_SECONDS, self._too_slow)
+        self._wait(HEAD_SECONDS)
 
-    def _head_is_complete(self) -> None:
-        self._in_head = False
+    def _wait(self, seconds: float) -> None:
+        self._deadline = asyncio.get_running_loop().call_later(seconds, self._too_slow)
+
+    def _stop_waiting(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None

@@ -13,6 +13,8 @@ from tests.integration.server.conftest import StartServer
 from tests.integration.server.live import LiveServer, serve
 from tests.integration.server.shop import make_app
 
+from holdfast.server import connections
+
 TASKS = "/api/v1/tasks"
 JSON = {"Content-Type": "application/json"}
 MEGABYTE = 1024 * 1024
@@ -51,6 +53,36 @@ def test_a_hundred_megabytes_are_refused_without_being_kept(
 
     assert alive == 201
     assert grown < (4 if declared else 64) * MEGABYTE
+
+
+def test_a_refused_body_may_arrive_to_its_end(live_server: LiveServer) -> None:
+    """A client that sends before it listens hears why; what comes after is not taken for a head."""
+    with connection(live_server) as sock:
+        sock.sendall(head(live_server, 40 * MEGABYTE).encode())
+        assert sock.recv(65536).startswith(b"HTTP/1.1 413 ")
+        for _ in range(40):
+            sock.sendall(b"x" * MEGABYTE)
+        sock.sendall(head(live_server, 2).encode() + b"{}")
+        assert sock.recv(65536).startswith(b"HTTP/1.1 422 "), "the connection is as good as new"
+
+
+def test_the_rest_of_a_refused_body_may_not_drip_for_ever(
+    live_server: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "REST_SECONDS", 0.3)
+    with connection(live_server) as sock:
+        sock.sendall(head(live_server, 40 * MEGABYTE).encode())
+        assert sock.recv(65536).startswith(b"HTTP/1.1 413 ")
+
+        def drip() -> bool:
+            sock.sendall(b"x")
+            time.sleep(0.01)
+            return time.monotonic() < started + 5
+
+        started = time.monotonic()
+        with pytest.raises(ConnectionError):
+            while drip():
+                pass
 
 
 def test_a_client_that_waits_for_100_continue_sends_nothing_of_a_large_body(
