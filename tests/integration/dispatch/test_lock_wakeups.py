@@ -22,6 +22,7 @@ import pytest
 
 from holdfast import Context, Handle, Holdfast, State, fixed
 from holdfast.core.task import TaskError
+from holdfast.dispatch import postgres
 from holdfast.remote import RemoteResult, ResultStatus
 from holdfast.testing.eventually import eventually
 from holdfast.testing.servers.redis import RedisServer
@@ -30,8 +31,10 @@ from holdfast.worker.worker import Worker
 SOON = 2.0
 """Seconds from the release of a lock to the start of the next in line."""
 POLL = "60s"
-FAST_ASLEEP = 0.7
-"""Seconds; a process on PostgreSQL that has just gone to sleep looks again after half of one."""
+LOOKS = (0.005, 0.02, 0.1)
+FAST_ASLEEP = 0.15
+"""Seconds; a process on PostgreSQL that has just gone to sleep looks again after those above."""
+DELAY = 0.4
 
 WAYS = {
     "sqlite-sockets": "sockets",
@@ -118,17 +121,20 @@ class Street:
         async def later() -> str:
             return "done"
 
-        @app.task(name="again", queue="b", max_retries=1, retry=fixed(1.2))
+        @app.task(name="again", queue="b", max_retries=1, retry=fixed(DELAY))
         async def again() -> str:
             return "done"
 
         @app.task(name="order", queue="a")
         async def order() -> None:
-            await app.registry["later"].options(delay=1.2).submit_async()
+            await app.registry["later"].options(delay=DELAY).submit_async()
 
 
 @pytest.fixture(params=WAYS)
-def street(request: pytest.FixtureRequest, tmp_path: Path) -> Street:
+def street(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Street:
+    monkeypatch.setattr(postgres, "REPEATS", LOOKS)  # the last, after 0.5 s, is for slow commits
     store, _, way = str(request.param).partition("-")
     match store:
         case "sqlite":
@@ -249,7 +255,7 @@ async def test_when_the_holders_process_was_killed(
     await asyncio.to_thread(start_and_be_killed, street)
     waiter = await in_line(caller, sleeper, priority="high")
 
-    async with street.opened(lease="1s", sweep="200ms") as server:
+    async with street.opened(lease="500ms", sweep="100ms") as server:
         maintaining = asyncio.create_task(server.maintain())
         await waiter.result_async(timeout=20)
         maintaining.cancel()
@@ -285,7 +291,7 @@ async def test_when_a_worker_over_http_waits_for_the_next(street: Street, caller
         waiter = await caller.registry["wait"].submit_async()
         polling = asyncio.create_task(remote.poll(worker, limit=1))
         await eventually(lambda: any(room._nap for room in remote._hall._rooms.values()))
-        await asyncio.sleep(1.0)  # on PostgreSQL a sleeper looks again for a while
+        await asyncio.sleep(2 * FAST_ASLEEP)  # on PostgreSQL a sleeper looks again for a while
 
         street.go.set()
 
