@@ -26,6 +26,8 @@ sentinel down-after-milliseconds shop 600
 sentinel failover-timeout shop 2000
 sentinel parallel-syncs shop 2
 """
+IMPATIENT = ("info-period", 500, "publish-period", 200)
+"""Milliseconds after which sentinels look for servers, and for each other; else 10 s and 2 s."""
 
 
 class _Group:
@@ -47,13 +49,17 @@ class Sentinels(_Group):
 
     def __init__(self) -> None:
         super().__init__()
-        first = self._start(RedisServer())
-        following = ["--replicaof", "127.0.0.1", str(first.port), "--repl-diskless-sync-delay", "0"]
+        at_once = ["--repl-diskless-sync-delay", "0"]
+        first = self._start(RedisServer(None, *at_once))
+        following = ["--replicaof", "127.0.0.1", str(first.port), *at_once]
         self.servers = [first, *(self._start(RedisServer(None, *following)) for _ in range(2))]
+        _until(self._is_followed)
         config = SENTINEL.format(port=first.port)
         self.sentinels = [
             self._start(RedisServer(None, "--sentinel", config=config)) for _ in range(3)
         ]
+        for sentinel in self.sentinels:
+            sentinel.command("SENTINEL", "DEBUG", *IMPATIENT)
         _until(self._knows_all)
 
     @property
@@ -75,6 +81,9 @@ class Sentinels(_Group):
             facts = dict(zip(map(str, found[::2]), map(str, found[1::2]), strict=True))
             if (facts["num-slaves"], facts["num-other-sentinels"]) != ("2", "2"):
                 return False
+        return True
+
+    def _is_followed(self) -> bool:
         replicas = str(self.servers[0].command("INFO", "replication"))
         return replicas.count("state=online") == 2
 
