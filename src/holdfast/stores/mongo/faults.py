@@ -21,14 +21,20 @@ from pymongo.errors import (
 from holdfast.errors import StoreError, StoreUnavailable
 
 _AWAY: Final = frozenset({
-    6, 7, 24, 46, 50, 64, 89, 91, 100, 112, 117, 134, 189, 202, 216, 225, 239, 246, 251, 262, 263,
-    279, 290, 317, 358, 9001, 10107, 11600, 11601, 11602, 13388, 13435, 13436, 14031, 20250,
+    6, 7, 24, 43, 46, 50, 64, 89, 91, 100, 112, 117, 133, 134, 175, 189, 202, 216, 217, 225, 237,
+    239, 246, 251, 261, 262, 263, 264, 267, 279, 290, 317, 355, 358, 365, 371, 402, 407, 433, 449,
+    9001, 10107, 11600, 11601, 11602, 13388, 13435, 13436, 14031, 20250,
 })  # fmt: skip
-"""Codes that say: not now. Network, time limits, elections, conflicts of writers, a full disk."""
+"""Codes that say: not now. Network, time limits, elections, conflicts of writers, cursors that an
+election or a restart took along, a full disk or cache. What is missing here costs more than a wait:
+a worker that is told of a mistake gives up the result it wanted to save.
+"""
 _REFUSED: Final = frozenset({8000, 11, 13, 18, 31, 33, 334})
 """Codes about who we are and what we may do."""
 _APPENDICES: Final = (", full error:", ", Timeout:", " (configured timeouts:")
-_LABELS: Final = ("TransientTransactionError", "RetryableWriteError", "RetryableError")
+_LABELS: Final = (
+    "TransientTransactionError", "RetryableWriteError", "RetryableError", "SystemOverloadedError",
+)  # fmt: skip
 
 
 @contextmanager

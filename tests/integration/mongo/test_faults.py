@@ -1,0 +1,115 @@
+"""A server that says "not now" is asked again: what it says costs time, and neither a result nor an
+attempt. The server is told what to say by `failCommand`, as MongoDB's own tests do it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from pymongo import MongoClient
+
+from holdfast import Holdfast, State
+from holdfast.core.attempt import Claim
+from holdfast.core.query import TaskFilter
+from holdfast.errors import StoreUnavailable
+from holdfast.stores.mongo.store import MongoStore
+from holdfast.testing.factories import WINDOW, new_task, new_tasks, success, task_id, worker_info
+from holdfast.testing.servers.mongo import MongoServer
+
+NOT_NOW = {
+    43: "CursorNotFound",
+    133: "FailedToSatisfyReadPreference",
+    175: "QueryPlanKilled",
+    217: "IncompleteTransactionHistory",
+    237: "CursorKilled",
+    264: "TooManyFilesOpen",
+    355: "InterruptedDueToStorageChange",
+    365: "TemporarilyUnavailable",
+    371: "UserWritesBlocked",
+    402: "ResourceExhausted",
+    433: "AdmissionQueueOverflow",
+}
+
+
+class MoodyServer(MongoServer):
+    """One that does as `configureFailPoint` says."""
+
+    def _command(self) -> list[str]:
+        return [*super()._command(), "--enable-test-commands"]
+
+    def fail(self, command: str, code: int, *, times: int = 1) -> None:
+        self._configure({"times": times}, {"failCommands": [command], "errorCode": code})
+
+    def relent(self) -> None:
+        self._configure("off", {})
+
+    def _configure(self, mode: object, data: dict[str, Any]) -> None:
+        client: MongoClient[dict[str, Any]] = MongoClient(self.url())
+        with client:
+            client.admin.command("configureFailPoint", "failCommand", mode=mode, data=data)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MoodyServer]:
+    with MoodyServer() as server:
+        yield server
+
+
+@pytest.fixture
+def url(server: MoodyServer) -> Iterator[str]:
+    yield server.url(f"faults_{task_id()[-12:]}")
+    server.relent()
+
+
+async def claimed(store: MongoStore) -> Claim:
+    """One task, running."""
+    info = worker_info()
+    await store.register(info)
+    await store.add([new_task()], idempotency_window=WINDOW)
+    claims = await store.claim(info.id, queues=None, capabilities=frozenset(), limit=1)
+    return claims.claims[0]
+
+
+async def test_what_a_server_cannot_do_now_is_done_later(server: MoodyServer, url: str) -> None:
+    async with MongoStore(url) as store:
+        for code in NOT_NOW:
+            claim = await claimed(store)
+            server.fail("update", code, times=2)  # the driver may try once more by itself
+
+            with pytest.raises(StoreUnavailable, match="cannot work now"):
+                await store.save([success(claim)])
+
+            server.relent()
+            assert not await store.save([success(claim)])
+
+
+async def test_a_result_is_not_dropped_because_the_server_was_busy(
+    server: MoodyServer, url: str
+) -> None:
+    app = Holdfast(url=url, poll="100ms")
+
+    @app.task
+    def work() -> int:
+        server.fail("update", 365, times=2)
+        return 42
+
+    async with app:
+        handle = await work.submit_async()
+        await app.run_worker(burst=True)
+
+        task = await handle.task_async()
+        history = await handle.history_async()
+    assert task.state is State.COMPLETED
+    assert [attempt.ended for attempt in history.attempts] == ["completed"]
+
+
+async def test_a_list_whose_cursor_is_gone_is_unavailable(server: MoodyServer, url: str) -> None:
+    """As after an election between two of its batches."""
+    async with MongoStore(url) as store:
+        await store.add(new_tasks(150), idempotency_window=WINDOW)
+        server.fail("getMore", 43)
+
+        with pytest.raises(StoreUnavailable):
+            await store.list(TaskFilter(), limit=1000)
