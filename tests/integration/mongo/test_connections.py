@@ -9,10 +9,11 @@ import threading
 
 import pytest
 
+from holdfast.core.task import State
 from holdfast.errors import StoreError, StoreUnavailable
 from holdfast.ports.store import Store
 from holdfast.stores.mongo.store import MongoStore
-from holdfast.testing.factories import WINDOW, new_tasks, worker_info
+from holdfast.testing.factories import WINDOW, new_tasks, success, worker_info
 from holdfast.testing.servers.mongo import MongoServer
 
 
@@ -100,6 +101,25 @@ async def test_a_store_outlives_its_server(own_mongo: MongoServer) -> None:
         await store.register(worker_info())
         assert len(await store.workers()) == 1
         assert sum((await store.stats()).states.values()) == 2
+
+
+@pytest.mark.parametrize("blocking", [False, True])
+async def test_a_url_that_prefers_secondaries_keeps_nobody_from_completing(
+    fresh_mongo: str, blocking: bool
+) -> None:
+    async with MongoStore(f"{fresh_mongo}?readPreference=secondaryPreferred") as store:
+        await _add(store)
+        info = worker_info()
+        await store.register(info)
+        found = await store.claim(info.id, queues=None, capabilities=frozenset(), limit=1)
+        (claim,) = found.claims
+
+        async with store.transaction(claim, blocking=blocking) as inside:
+            await inside.complete(success(claim))
+
+        task = await store.get(claim.task_id)
+        assert task is not None
+        assert task.state is State.COMPLETED
 
 
 async def _add(store: Store) -> None:

@@ -30,6 +30,7 @@ from pymongo import ReplaceOne
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.errors import ConnectionFailure, OperationFailure, PyMongoError
 from pymongo.read_concern import ReadConcern
+from pymongo.read_preferences import ReadPreference
 from pymongo.synchronous.client_session import ClientSession
 
 from holdfast.core.attempt import Claim, Report, Settlement
@@ -254,7 +255,7 @@ class AsyncTransaction(MongoTransaction):
 
     async def _start(self) -> AsyncClientSession:
         session = self._client.start_session()
-        await session.start_transaction(read_concern=_SNAPSHOT, write_concern=DURABLE)
+        await session.start_transaction(_SNAPSHOT, DURABLE, ReadPreference.PRIMARY)
         return session
 
     async def _run(self, steps: Steps[T]) -> T:
@@ -280,7 +281,7 @@ class BlockingTransaction(MongoTransaction):
     async def _start(self) -> ClientSession:
         def start() -> ClientSession:
             session = self._lent.client().start_session()
-            session.start_transaction(read_concern=_SNAPSHOT, write_concern=DURABLE)
+            session.start_transaction(_SNAPSHOT, DURABLE, ReadPreference.PRIMARY)
             return session
 
         return await asyncio.to_thread(start)
