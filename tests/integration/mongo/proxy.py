@@ -6,38 +6,11 @@ answer, as long as nobody asks for a stream of them; what it asks for stands in 
 
 from __future__ import annotations
 
-import asyncio
 import struct
 from collections.abc import Iterator
 
-from holdfast.testing.servers.proxy import Link, Proxy, Stream
+from holdfast.testing.servers.proxy import Proxy
 from holdfast.testing.servers.wire import Answered, Asked, Message
-
-
-class MongoProxy(Proxy):
-    """Rules and ambushes are given the text of each request as it is on the wire."""
-
-    def url(self, database: str) -> str:
-        return f"mongodb://127.0.0.1:{self.port}/{database}?directConnection=true"
-
-    async def _welcome(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            server = await asyncio.open_connection("127.0.0.1", self.target)
-        except OSError:
-            writer.transport.abort()
-            return
-        link = _MongoLink(self, (reader, writer), server)
-        self._links.add(link)
-        try:
-            await link.run()
-        finally:
-            self._links.discard(link)
-
-
-class _MongoLink(Link):
-    def __init__(self, proxy: Proxy, client: Stream, server: Stream) -> None:
-        super().__init__(proxy, client, server)
-        self._asked, self._answered = _Asked(), _Answered()
 
 
 class _Asked(Asked):
@@ -63,3 +36,10 @@ def _messages(side: Asked | Answered, data: bytes) -> Iterator[bytes]:
             return
         message, side._buffer = side._buffer[:size], side._buffer[size:]
         yield message
+
+
+class MongoProxy(Proxy):
+    """Rules and ambushes are given the text of each request as it is on the wire."""
+
+    asked = _Asked
+    answered = _Answered

@@ -12,7 +12,8 @@
 
 It runs in a thread of its own, so that tests may block. It understands where a request of
 PostgreSQL ends and where its answer does, and decides at the end of a request, when the server is
-about to commit: that is the only instant at which the outcome can be in doubt.
+about to commit: that is the only instant at which the outcome can be in doubt. A subclass for
+another protocol names the two classes that understand it (`asked`, `answered`).
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ import enum
 import re
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, Self, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from holdfast.testing.servers.wire import Answered, Asked
 
@@ -67,11 +68,16 @@ class Proxy:
     """Listens on a free port of the loopback and passes on to `target`, another one.
 
     Attributes:
+        asked: Understands what a client says, and says where a request ends.
+        answered: Says where the server's answer ends.
         rule: Called with the SQL of each request; says what becomes of it.
         latency: Seconds that every answer takes longer.
         slowness: Seconds of `Fate.DELAY` and `Fate.LATE_REQUEST`.
         seen: The SQL of all requests so far, if `records`.
     """
+
+    asked: ClassVar[type[Asked]] = Asked
+    answered: ClassVar[type[Answered]] = Answered
 
     def __init__(self, target: int, *, records: bool = False) -> None:
         self.target = target
@@ -193,7 +199,7 @@ class Link:
         self._proxy = proxy
         self._from_client, self._to_client = client
         self._from_server, self._to_server = server
-        self._asked, self._answered = Asked(), Answered()
+        self._asked, self._answered = proxy.asked(), proxy.answered()
         self._fate: Fate | None = None
 
     async def run(self) -> None:
