@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
-
 from holdfast.core.task import Priority, WorkerId
 from holdfast.ports.dispatcher import EVERYBODY
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
-from holdfast.testing.factories import failure, loss, new_task, release, stop, success, timeout
+from holdfast.testing.factories import new_task, release, success
 from holdfast.testing.suites.base import (
     EVERYTHING,
     MANY,
@@ -24,26 +22,13 @@ from holdfast.testing.suites.base import (
     started,
     submit,
 )
-
-KEY = "doc:1"
+from holdfast.testing.suites.unlocking import KEY, whatever_lets_go
 
 
 class SuccessionSuite(StoreSuite):
     """`next_in_line` names the queues of ready holders, and is right once a key was passed on."""
 
-    @pytest.mark.parametrize(
-        "settle",
-        [
-            success,
-            stop,
-            failure,
-            timeout,
-            lambda c: failure(c, retriable=False),
-            lambda c: release(c, delay=60.0),
-            lambda c: loss(c, crash_limit=1),
-        ],
-        ids=["success", "stop", "failure", "timeout", "fatal", "snooze", "poison"],
-    )
+    @whatever_lets_go
     async def test_the_next_is_known_as_soon_as_its_holder_is_settled(
         self, store: Store, worker: WorkerId, settle: Settle
     ) -> None:

@@ -36,23 +36,26 @@ from holdfast.testing.suites.base import (
 
 KEY = "doc:1"
 
+whatever_lets_go = pytest.mark.parametrize(
+    "settle",
+    [
+        success,
+        stop,
+        failure,
+        timeout,
+        lambda c: failure(c, retriable=False),
+        lambda c: release(c, delay=60.0),
+        lambda c: loss(c, crash_limit=1),
+    ],
+    ids=["success", "stop", "failure", "timeout", "fatal", "snooze", "poison"],
+)
+"""Every end of an attempt after which its task is not ready again, and so holds no key."""
+
 
 class UnlockSuite(StoreSuite):
     """The key passes on in the step that frees it, whatever freed it, and to nobody else."""
 
-    @pytest.mark.parametrize(
-        "settle",
-        [
-            success,
-            stop,
-            failure,
-            timeout,
-            lambda c: failure(c, retriable=False),
-            lambda c: release(c, delay=60.0),
-            lambda c: loss(c, crash_limit=1),
-        ],
-        ids=["success", "stop", "failure", "timeout", "fatal", "snooze", "poison"],
-    )
+    @whatever_lets_go
     async def test_the_key_passes_on_in_the_step_that_settles_its_holder(
         self, store: Store, worker: WorkerId, settle: Settle
     ) -> None:
