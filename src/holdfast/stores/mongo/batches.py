@@ -76,9 +76,12 @@ def _hidden(document: Document, batch: str, now: int) -> Document:
 
 
 async def _decide(db: Collections, batch: str, now: int, *, counts: bool) -> bool:
-    """Say whether a batch counts; False if the opposite was said before."""
+    """Say whether a batch counts; False if the opposite was said before. Only what does not count
+    has a date, by which it goes: half a batch that does may wait for a sweep for days.
+    """
+    dated = {} if counts else {"at": as_time(now)}
     try:
-        await db.batches.insert_one({"_id": batch, "counts": counts, "at": as_time(now)})
+        await db.batches.insert_one({"_id": batch, "counts": counts} | dated)
     except DuplicateKeyError:
         said = await db.batches.find_one({"_id": batch})
         return said is not None and said["counts"] is counts
