@@ -179,9 +179,12 @@ class Board:
                 line, scripts = await self._connect(turn)
                 if told:
                     logger.info("dispatch.back: wake-ups through Redis at %s again", self._address)
-                pause, told = _FIRST_PAUSE, False
+                told = False
                 self._change(line, scripts)
-                await self._serve(line, scripts)
+                await self._serve_once(line, scripts)
+                pause = _FIRST_PAUSE  # not before: who refuses at once must not be asked at once
+                while True:
+                    await self._serve_once(line, scripts)
             except Exception as error:  # noqa: BLE001 - whatever it is, it costs latency only
                 if not told:
                     told = True
@@ -204,8 +207,13 @@ class Board:
         scripts = self._scripts
         async with asyncio.timeout(FIND_OUT):
             line = await open_line(self._address, scripts.tag, turn=turn, heard=self._beds.heard)
-            line.tell("SUBSCRIBE", scripts.channel(self.process))
-            await asyncio.gather(*scripts.load(line))
+            try:
+                line.tell("SUBSCRIBE", scripts.channel(self.process))
+                await asyncio.gather(*scripts.load(line))
+                await asyncio.gather(*scripts.try_out(line, self.process))
+            except BaseException as error:
+                line.drop(ConnectionError(str(error)))
+                raise
         return line, scripts
 
     def _change(self, line: Line | None, scripts: Scripts | None) -> None:
@@ -228,9 +236,8 @@ class Board:
         if self._line is not None:
             await self._line.rest()
 
-    async def _serve(self, line: Line, scripts: Scripts) -> None:
-        while True:
-            await asyncio.wait({line.lost}, timeout=BEAT)
-            if line.lost.done():
-                raise line.lost.result()
-            await self._beds.beat(line, scripts)
+    async def _serve_once(self, line: Line, scripts: Scripts) -> None:
+        await asyncio.wait({line.lost}, timeout=BEAT)
+        if line.lost.done():
+            raise line.lost.result()
+        await self._beds.beat(line, scripts)

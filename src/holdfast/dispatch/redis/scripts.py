@@ -18,6 +18,8 @@ KEPT: Final = 60_000
 TURNS_KEPT: Final = 600_000
 UNKNOWN: Final = b"?"
 """The turns of somebody who has seen none."""
+NOWHERE: Final = "*"
+"""No queue can have this name."""
 
 
 class Script:
@@ -45,6 +47,13 @@ class Scripts:
         """Make the scripts known to the server."""
         every = (WAKE, SLEEP, AWAKE, BEAT)
         return [line.ask("SCRIPT", "LOAD", script.text, patience=1.0) for script in every]
+
+    def try_out(self, line: Line, process: str) -> Sequence[asyncio.Future[Reply]]:
+        """Write as a sleeper does, where nobody calls. A server that is full, or does not let this
+        user write, refuses here; it would else be lost and back with every sleeper.
+        """
+        nobody, nowhere = f"{process}/0", (NOWHERE,)
+        return [self.sleep(line, nobody, nowhere, b""), self.awake(line, nobody, nowhere)]
 
     def wake(self, line: Line, queues: Mapping[str, int]) -> asyncio.Future[Reply]:
         return line.ask(*self._waking(queues))
