@@ -64,6 +64,11 @@ async def submit_in_vain(submitter: MongoStore) -> None:
         await submitter.add(new_tasks(BATCH), idempotency_window=WINDOW)
 
 
+def restart(server: MongoServer, *, standalone: bool) -> None:
+    server.standalone = standalone
+    server.restart()
+
+
 async def shown(store: MongoStore) -> int:
     return await store.count(TaskFilter(), limit=100)
 
@@ -110,3 +115,20 @@ async def test_what_says_that_one_counts_is_no_business_of_the_clock_of_the_serv
         (dated,) = [i for i in batches.index_information().values() if "expireAfterSeconds" in i]
     assert record["counts"]
     assert dated["key"][0][0] not in record
+
+
+async def test_one_that_counts_is_shown_though_the_server_is_a_replica_set_by_then(
+    server: MongoServer, proxy: MongoProxy, submitter: MongoStore, database: str
+) -> None:
+    proxy.ambush(SHOWING, Fate.LOSE_REQUEST)
+    await submit_in_vain(submitter)
+    restart(server, standalone=False)
+
+    try:
+        async with MongoStore(server.url(database)) as store:
+            assert "transactions" in store.abilities
+            await store.orphans(limit=1)
+
+            assert await shown(store) == BATCH
+    finally:
+        restart(server, standalone=True)

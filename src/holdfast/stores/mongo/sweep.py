@@ -45,8 +45,7 @@ class Sweeps(Connected):
             return [Claim.of(task_of(one)) for one in found]
 
     async def _mend_batches(self, db: Collections) -> None:
-        if db.transactions:
-            return
+        """Also where there are transactions: the server may have been a single one before."""
         staged = await _distinct(db, "batch", {"batch": {"$gt": ""}})
         settled = [one["_id"] async for one in db.batches.find({"counts": True}, {"_id": 1})]
         if staged or settled:
