@@ -23,6 +23,8 @@ from holdfast.dispatch.redis.resp import Push, Reader, Refused, Reply, command
 
 PATIENCE: Final = 0.3
 """Seconds for an answer."""
+AT_THE_DOOR: Final = 1.0
+"""Seconds to be let in. A host that is gone does not even say so."""
 
 Word = str | bytes | int
 
@@ -46,6 +48,14 @@ class Line(asyncio.Protocol):
     @classmethod
     async def open(cls, address: Address, host: Host, heard: Callable[[Push], None]) -> Self:
         """Connect. OSError says why not."""
+        try:
+            async with asyncio.timeout(AT_THE_DOOR):
+                return await cls._connect(address, host, heard)
+        except TimeoutError as error:
+            raise TimeoutError(str(error) or "no connection in time") from None
+
+    @classmethod
+    async def _connect(cls, address: Address, host: Host, heard: Callable[[Push], None]) -> Self:
         loop = asyncio.get_running_loop()
         if address.path:
             _, line = await loop.create_unix_connection(lambda: cls(host, heard), address.path)
