@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import ExitStack, asynccontextmanager
 
 import pytest
-from tests.integration.dispatch.redis_kit import LONG, Dispatch, call, dispatchers, settled
+from tests.integration.dispatch.redis_kit import Dispatch, call, dispatchers, settled
 
 from holdfast.testing.servers.redis import RedisServer
 
@@ -41,6 +43,80 @@ async def test_a_redis_that_refuses_to_write_is_away_until_it_does(
         own_redis.command("CONFIG", "SET", "maxmemory", 0)
         await settled(there, "redis")
     await call(here, there, own_redis)
+
+
+@asynccontextmanager
+async def answering(text: str) -> AsyncIterator[int]:
+    """The port of something that says the same to everybody, and hangs up."""
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1000)
+        writer.write(text.encode())
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with server:
+        yield server.sockets[0].getsockname()[1]
+
+
+async def test_an_old_redis_is_told_as_such_and_the_password_is_not(
+    dispatch: Dispatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Redis 5 repeats what it does not understand."""
+    words = "`3`, `AUTH`, `default`, `s3cret`, `SETNAME`, `holdfast`, "
+    refusal = f"-ERR unknown command `HELLO`, with args beginning with: {words}\r\n"
+    async with answering(refusal) as port:
+        assert await dispatch(f"redis://:s3cret@127.0.0.1:{port}").mode() == "poll"
+
+    assert "Redis 6 or later, or Valkey, is needed" in caplog.text
+    assert "s3cret" not in caplog.text
+
+
+async def test_a_crowded_redis_is_told_as_such(
+    dispatch: Dispatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with answering("-ERR max number of clients reached\r\n") as port:
+        assert await dispatch(f"redis://127.0.0.1:{port}").mode() == "poll"
+
+    assert "max number of clients reached" in caplog.text
+    assert "is needed" not in caplog.text
+
+
+@pytest.fixture
+def silent() -> Iterator[int]:
+    """A port at which nothing is ever said, not even that nobody is there."""
+    with ExitStack() as stack:
+        door = stack.enter_context(socket.socket())
+        door.bind(("127.0.0.1", 0))
+        door.listen(0)
+        for _ in range(4):  # a queue at the door that nobody opens
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(door.getsockname())
+        yield door.getsockname()[1]
+
+
+async def test_a_host_that_says_nothing_holds_up_nobody(dispatch: Dispatch, silent: int) -> None:
+    here = dispatch(f"redis://127.0.0.1:{silent}")
+    async with here.listen(["mail"]) as listener:
+        began = time.monotonic()
+
+        await listener.wait(0.5)
+
+        assert time.monotonic() - began < 2
+
+
+async def test_a_sentinel_that_says_nothing_is_passed_over(
+    dispatch: Dispatch, own_redis: RedisServer, silent: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was on the same host as the master that is gone."""
+    config = f"sentinel monitor shop 127.0.0.1 {own_redis.port} 1\n"
+    with RedisServer(None, "--sentinel", config=config) as sentinel:
+        there = dispatch(f"redis+sentinel://127.0.0.1:{silent},127.0.0.1:{sentinel.port}/shop")
+
+        assert await there.mode() == "redis"
+    assert "dispatch.lost" not in caplog.text
 
 
 def connected(server: RedisServer) -> list[str]:

@@ -66,8 +66,9 @@ async def _greet(line: Line, address: Address) -> None:
     try:
         await line.ask(*hello, "SETNAME", "holdfast", patience=HANDSHAKE)
     except Refused as error:
-        if error.code in ("ERR", "NOPROTO"):
-            raise ConnectionError(f"Redis 6 or later, or Valkey, is needed ({error})") from error
+        if error.code == "NOPROTO" or "unknown command" in str(error):
+            # Not its own words: they repeat ours, with the password.
+            raise ConnectionError("Redis 6 or later, or Valkey, is needed") from None
         raise
     if address.db:
         await line.ask("SELECT", address.db, patience=HANDSHAKE)
