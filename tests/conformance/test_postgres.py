@@ -96,6 +96,8 @@ class TestPostgres18(OnPostgres):
 
 
 class TestPostgres16(OnPostgres):
+    backlog = 10_000
+
     @pytest.fixture
     def database(self, database16: str) -> str:
         return database16

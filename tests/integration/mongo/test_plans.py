@@ -27,7 +27,7 @@ from holdfast.testing.factories import (
 )
 
 NOBODY = WorkerId("nobody")
-BACKLOG = int(os.environ.get("HOLDFAST_TEST_MONGO_BACKLOG", "20000"))
+BACKLOG = int(os.environ.get("HOLDFAST_TEST_MONGO_BACKLOG", "8000"))
 """200,000 take the test server some minutes."""
 LARGE = frozenset({"tasks", "history"})
 """The collections that grow with the work."""

@@ -74,15 +74,8 @@ def test_the_rest_of_a_refused_body_may_not_drip_for_ever(
         sock.sendall(head(live_server, 40 * MEGABYTE).encode())
         assert sock.recv(65536).startswith(b"HTTP/1.1 413 ")
 
-        def drip() -> bool:
-            sock.sendall(b"x")
-            time.sleep(0.01)
-            return time.monotonic() < started + 5
-
-        started = time.monotonic()
         with pytest.raises(ConnectionError):
-            while drip():
-                pass
+            drip(sock, seconds=5)
 
 
 def test_a_client_that_waits_for_100_continue_sends_nothing_of_a_large_body(
@@ -206,6 +199,13 @@ def connection(server: LiveServer) -> socket.socket:
     sock = socket.create_connection(address(server))
     sock.settimeout(10)
     return sock
+
+
+def drip(sock: socket.socket, *, seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        sock.sendall(b"x")
+        time.sleep(0.01)
 
 
 def head(server: LiveServer, length: int, *more: str) -> str:

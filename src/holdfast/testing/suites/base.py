@@ -30,6 +30,12 @@ OpenAnother = Callable[[], Awaitable[Store]]
 class StoreSuite:
     """Subclass this for a new promise; subclass the suites for a new store."""
 
+    dose = 1.0
+    """How much there is of what only counts by the hundred; less for a server that is slow."""
+
+    def some(self, number: int) -> int:
+        return max(1, round(number * self.dose))
+
     @pytest.fixture
     def clock(self) -> FakeClock:
         return FakeClock()

@@ -208,7 +208,7 @@ class ClaimSuite(StoreSuite):
             await claim(store, worker)
 
     async def test_many_claimers_of_one_loop_never_share_a_task(self, store: Store) -> None:
-        batch = new_tasks(200)
+        batch = new_tasks(self.some(200))
         await add(store, *batch)
         workers = [await enlist(store) for _ in range(8)]
 
@@ -223,7 +223,7 @@ class ClaimSuite(StoreSuite):
         assert sorted(task for share in shares for task in share) == [t.id for t in batch]
 
     async def test_many_claimers_in_threads_never_share_a_task(self, store: Store) -> None:
-        batch = new_tasks(300)
+        batch = new_tasks(self.some(300))
         await add(store, *batch)
 
         async def drain(_: int) -> list[TaskId]:
@@ -240,7 +240,7 @@ class ClaimSuite(StoreSuite):
     async def test_tasks_submitted_while_claimers_run_are_each_started_once(
         self, store: Store
     ) -> None:
-        batch = new_tasks(120)
+        batch = new_tasks(self.some(120))
         workers = [await enlist(store) for _ in range(4)]
         starts: list[TaskId] = []
 

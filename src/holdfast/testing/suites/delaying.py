@@ -73,7 +73,7 @@ class DelaySuite(StoreSuite):
     async def test_many_tasks_due_at_once_all_become_ready(
         self, store: Store, clock: FakeClock, worker: WorkerId
     ) -> None:
-        batch = new_tasks(700, delay=5.0)
+        batch = new_tasks(self.some(700), delay=5.0)
         await add(store, *batch)
         clock.advance(5)
 

@@ -199,7 +199,7 @@ class EdgeSuite(StoreSuite):
         assert await store.count(EVERYTHING, limit=5000) == 1200
 
     async def test_a_batch_of_thousands_is_stored_whole(self, store: Store) -> None:
-        batch = [new_task(lock=f"doc:{n % 40}", unique_key=str(n)) for n in range(3000)]
+        batch = [new_task(lock=f"doc:{n % 40}", unique_key=str(n)) for n in range(self.some(3000))]
 
         answers = await add(store, *batch)
 

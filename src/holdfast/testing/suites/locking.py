@@ -228,7 +228,7 @@ class LockSuite(StoreSuite):
     async def test_rivals_submitted_while_holders_settle_run_once_and_one_at_a_time(
         self, store: Store
     ) -> None:
-        batch = [new_task(lock=f"doc:{n % 5}") for n in range(100)]
+        batch = [new_task(lock=f"doc:{n % 5}") for n in range(self.some(100))]
         workers = [await enlist(store) for _ in range(4)]
         done: list[TaskId] = []
         holds: list[Hold] = []
@@ -248,7 +248,7 @@ class LockSuite(StoreSuite):
         assert sorted(done) == [t.id for t in batch]
 
     async def test_threads_never_hold_one_key_together(self, store: Store) -> None:
-        batch = [new_task(lock=f"doc:{n % 3}") for n in range(90)]
+        batch = [new_task(lock=f"doc:{n % 3}") for n in range(self.some(90))]
         await add(store, *batch)
         holds: list[Hold] = []
 

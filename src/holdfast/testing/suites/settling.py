@@ -208,7 +208,7 @@ class SettleSuite(StoreSuite):
         assert (await attempts(store, task))[0].error == task_error(**error)
 
     async def test_a_batch_is_written_whole(self, store: Store, worker: WorkerId) -> None:
-        await add(store, *new_tasks(300))
+        await add(store, *new_tasks(self.some(300)))
         claims = await claim(store, worker)
 
         await save(store, *map(success, claims))
