@@ -46,7 +46,7 @@ class Forgets(Connected):
                 query = query_of(where, states=TERMINAL)
                 line = db.tasks.find(query, {"_id": 1}).sort("_id", 1).limit(count)
                 ids = [one["_id"] async for one in line]
-                gone += await _forget(db, ids)
+                gone += await _forget(db, ids, query)
                 if len(ids) < count:
                     break
             return gone
@@ -81,16 +81,19 @@ async def _prune(db: Collections, mark: str, oldest: int, limit: int) -> int:
         query = {mark: {"$lte": as_time(oldest)}, "finished_at": {"$lt": oldest}}
         line = db.tasks.find(query, {"_id": 1}).sort(mark, 1).limit(count)
         ids = [one["_id"] async for one in line]
-        gone += await _forget(db, ids)
+        gone += await _forget(db, ids, query)
         if len(ids) < count:
             break
     return gone
 
 
-async def _forget(db: Collections, ids: Sequence[str]) -> int:
+async def _forget(db: Collections, ids: Sequence[str], query: Document) -> int:
+    """Those of them that are still as they were asked for: others have begun again."""
     if not ids:
         return 0
-    done = await db.tasks.delete_many({"_id": {"$in": ids}, "place": Place.DONE.value})
+    where: Document = {"_id": {"$in": ids}}
+    where |= {name: clause for name, clause in query.items() if name != "_id"}
+    done = await db.tasks.delete_many(where | {"place": Place.DONE.value})
     reached("forgotten")
     if done.deleted_count < len(ids):
         kept = {one["_id"] async for one in db.tasks.find({"_id": {"$in": ids}}, {"_id": 1})}
