@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from tests.integration.transactions.bookshops.base import message_of, work
+from tests.integration.transactions.bookshops.base import message_of, ran
 from tests.integration.transactions.bookshops.sqlite import SQLiteBookshop
 
 from holdfast import Context, Handle, Holdfast, State
@@ -29,8 +29,7 @@ async def test_without_complete_the_result_is_null(app: Holdfast, bookshop: SQLi
             await bookshop.book(conn, "ada")
         return 7
 
-    handle = await book.submit_async()
-    await work(app)
+    handle = await ran(app, book)
 
     assert await handle.result_async() is None
 
@@ -45,8 +44,7 @@ async def test_a_result_that_does_not_fit_is_refused_inside_the_block(
             ctx.complete(2**70)
         return 0
 
-    handle = await book.submit_async()
-    await work(app)
+    handle = await ran(app, book)
 
     assert await handle.status_async() is State.FAILED
     assert bookshop.bookings() == []
@@ -73,8 +71,7 @@ async def test_there_is_one_transaction_for_each_attempt(app: Holdfast) -> None:
         except HoldfastError as error:
             raised.append(str(error))
 
-    handle = await book.submit_async()
-    await work(app)
+    handle = await ran(app, book)
 
     assert await handle.status_async() is State.COMPLETED
     assert "inside its transaction already" in raised[0]
@@ -88,8 +85,7 @@ async def test_with_in_an_async_handler_is_refused(app: Holdfast) -> None:
         with ctx.transaction():
             pass
 
-    handle = await book.submit_async()
-    await work(app)
+    handle = await ran(app, book)
 
     assert "async with" in await message_of(handle)
 

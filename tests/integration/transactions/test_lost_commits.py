@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 import pytest
-from tests.integration.transactions.bookshops.base import Branch, work
+from tests.integration.transactions.bookshops.base import Branch, ran, work
 
 from holdfast import Context, Holdfast, State
 from holdfast.testing.servers.proxy import Ambush, Fate, Proxy
@@ -75,8 +75,7 @@ async def test_a_connection_cut_before_the_commit_is_an_ordinary_failure(
             if ctx.attempt == 1:
                 ambushes.append(proxy.ambush(bookshop.completion, Fate.LOSE_ANSWER))
 
-    handle = await book.submit_async()
-    await work(app)
+    handle = await ran(app, book)
 
     assert [ambush.left for ambush in ambushes] == [0]
     assert await handle.status_async() is State.COMPLETED

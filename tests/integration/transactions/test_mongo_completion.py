@@ -15,6 +15,7 @@ from tests.integration.transactions.bookshops.base import (
     endings_of,
     kinds_of,
     message_of,
+    ran,
     rescue,
     work,
 )
@@ -69,8 +70,7 @@ async def test_a_zombie_whose_transaction_wrote_nothing_is_refused_as_well(app: 
             if ctx.attempt == 1:
                 await rescue(app, ctx.id)
 
-    handle = await nothing.submit_async()
-    await work(app)
+    handle = await ran(app, nothing)
 
     assert await endings_of(handle) == ["worker_lost", "completed"]
 
@@ -93,8 +93,7 @@ async def test_a_conflict_with_another_writer_fails_the_attempt_and_is_tried_aga
 
     async with other:
         await other.get_default_database().booking.insert_one({"_id": 1, "customer": ""})
-        handle = await book.submit_async()
-        await work(app)
+        handle = await ran(app, book)
 
     assert await handle.status_async() is State.COMPLETED
     first, second = (await handle.history_async()).attempts
@@ -130,8 +129,7 @@ async def test_many_lines_and_a_long_history_fit_into_it(app: Holdfast) -> None:
             for number in range(300):
                 ctx.log(f"{number} " + "x" * 8_000)
 
-    handle = await tell.submit_async()
-    await work(app)
+    handle = await ran(app, tell)
 
     events = (await handle.history_async()).events
     lines = [event.detail or "" for event in events if event.kind == "log"]
@@ -184,8 +182,7 @@ async def test_a_single_server_refuses_and_says_what_to_do(
             async with ctx.transaction():
                 pytest.fail("there is none")
 
-        handle = await book.submit_async()
-        await work(app)
+        handle = await ran(app, book)
 
         assert "transactions" not in app.client.store.abilities
         error = (await handle.task_async()).error

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.integration.transactions.bookshops.base import work
+from tests.integration.transactions.bookshops.base import ran
 from tests.integration.transactions.bookshops.mongo import MongoBookshop
 
 from holdfast import Context, State
@@ -48,8 +48,7 @@ async def test_a_server_killed_during_the_commit_is_asked_when_it_is_back(
                         loop = asyncio.get_running_loop()
                         restarted.append(loop.run_in_executor(None, restart))
 
-            handle = await book.submit_async()
-            await work(app)
+            handle = await ran(app, book)
             await asyncio.gather(*restarted)
 
             assert await handle.status_async() is State.COMPLETED
@@ -78,8 +77,7 @@ async def test_a_commit_that_the_driver_repeats_to_a_restarted_server_is_looked_
                     proxy.ambush(bookshop.commit, Fate.STALL)
                     restarted.append(asyncio.create_task(restart()))
 
-            handle = await book.submit_async()
-            await work(app)
+            handle = await ran(app, book)
             await asyncio.gather(*restarted)
 
             assert await handle.status_async() is State.COMPLETED

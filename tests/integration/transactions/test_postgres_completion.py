@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
-from tests.integration.transactions.bookshops.base import work
+from tests.integration.transactions.bookshops.base import ran, work
 from tests.integration.transactions.bookshops.postgres import BOOK, PostgresBookshop
 
 from holdfast import Context, Holdfast, State
@@ -36,8 +36,7 @@ async def test_savepoints_are_the_handlers_business(
                 async with conn.transaction():
                     await conn.execute(BOOK, None)
 
-    handle = await book.submit_async()
-    await work(app)
+    handle = await ran(app, book)
 
     assert await handle.status_async() is State.COMPLETED
     assert bookshop.bookings() == ["ada"]
@@ -56,8 +55,7 @@ async def test_a_constraint_that_fails_at_commit_fails_the_attempt(
         async with ctx.transaction() as conn:
             await conn.execute("INSERT INTO part VALUES (1, 2)")
 
-    handle = await book.submit_async()
-    await work(app)
+    handle = await ran(app, book)
 
     task = await handle.task_async()
     assert task.state is State.DEAD_LETTER
@@ -133,8 +131,7 @@ async def test_a_commit_whose_answer_never_comes_is_found_out_too(
                 await bookshop.book(conn, f"attempt {ctx.attempt}")
                 proxy.ambush(bookshop.commit, Fate.STALL)
 
-        handle = await book.submit_async()
-        await work(app)
+        handle = await ran(app, book)
 
         assert await handle.status_async() is State.COMPLETED
     assert bookshop.bookings() == ["attempt 1"]

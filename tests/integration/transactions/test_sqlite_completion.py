@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.integration.transactions.bookshops.base import work
+from tests.integration.transactions.bookshops.base import ran
 from tests.integration.transactions.bookshops.sqlite import BOOK, COUNT, SQLiteBookshop
 
 from holdfast import Context, Holdfast, State
@@ -35,8 +35,7 @@ async def test_the_connection_of_an_async_handler_executes_and_fetches(
             ctx.complete(count)
         return -1
 
-    handle = await book.submit_async()
-    await work(app)
+    handle = await ran(app, book)
 
     assert await handle.result_async() == 3
     assert bookshop.bookings() == ["ada", "bob", "eve"]
@@ -59,8 +58,7 @@ async def test_a_submit_that_would_wait_for_the_handlers_own_transaction_is_refu
                 await asyncio.to_thread(send.submit)
             raised.extend([awaited.value, waited.value])
 
-    handle = await book.submit_async()
-    await work(app)
+    handle = await ran(app, book)
 
     assert await handle.status_async() is State.COMPLETED
     assert ["options(connection=conn)" in str(error) for error in raised] == [True, True]
@@ -87,8 +85,7 @@ async def test_a_lost_answer_to_the_commit_is_found_out_by_looking(
         async with ctx.transaction() as conn:
             await bookshop.book(conn, f"attempt {ctx.attempt}")
 
-    handle = await book.submit_async()
-    await work(app)
+    handle = await ran(app, book)
 
     assert await handle.status_async() is State.COMPLETED
     assert bookshop.bookings() == ["attempt 1" if committed else "attempt 2"]

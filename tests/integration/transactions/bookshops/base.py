@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 from holdfast import Handle, Holdfast
 from holdfast.core.attempt import Claim
+from holdfast.definitions.definition import Definition
 from holdfast.testing.factories import loss
 from holdfast.testing.servers.proxy import Fate, Proxy
 
@@ -102,6 +103,13 @@ async def work(app: Holdfast, **options: Any) -> None:
     """Run all tasks there are."""
     async with asyncio.timeout(60):
         await app.run_worker(burst=True, **options)
+
+
+async def ran(app: Holdfast, task: Definition[..., Any, Any], *given: Any) -> Handle[Any]:
+    """Submit one, and run all tasks there are."""
+    handle = await task.submit_async(*given)
+    await work(app)
+    return handle
 
 
 async def rescue(app: Holdfast, task_id: str) -> None:
