@@ -255,7 +255,7 @@ async def test_when_the_holders_process_was_killed(
     await asyncio.to_thread(start_and_be_killed, street)
     waiter = await in_line(caller, sleeper, priority="high")
 
-    async with street.opened(lease="500ms", sweep="100ms") as server:
+    async with street.opened(lease="1s", sweep="200ms") as server:
         maintaining = asyncio.create_task(server.maintain())
         await waiter.result_async(timeout=20)
         maintaining.cancel()
