@@ -7,6 +7,9 @@ store what one of them costs, and one wake-up serves as many as there is work fo
 The order is the one that every listener keeps: listen, claim, and only then wait. A poll that comes
 in has claimed for itself before; a wake-up that the usher used up between that claim and the poll's
 taking its seat is counted (`rings`), and the usher looks again.
+
+An usher without seats does not sleep by the dispatcher: one that counts would call it, who has
+nobody to give the task to, instead of a worker. It keeps its ear, and what that hears is kept.
 """
 
 from __future__ import annotations
@@ -16,7 +19,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 
 import structlog
 
@@ -27,7 +30,7 @@ from holdfast.remote.seat import Seat
 log = structlog.get_logger("holdfast.remote")
 
 LINGER = 5.0
-"""Seconds that an usher goes on listening in an empty room: polls come back."""
+"""Seconds that an usher stays in an empty room: polls come back."""
 WIDEST = 8
 """How many claims an usher has under way at most, when there is work for many."""
 
@@ -57,6 +60,7 @@ class Room:
         self._nap: asyncio.Future[bool] | None = None
         self._due_at: float | None = None
         self._left_at = 0.0
+        self._entered = asyncio.Event()
         self.rings = 0
 
     @property
@@ -69,6 +73,7 @@ class Room:
         that claim said of work to come.
         """
         self._seats.append(seat)
+        self._entered.set()
         if not self._has_usher:
             self._has_usher = True
             self._spawn(self._usher())
@@ -82,6 +87,8 @@ class Room:
         if seat in self._seats:
             self._seats.remove(seat)
             self._left_at = time.monotonic()
+            if not self._seats and self._nap is not None:
+                self._nap.cancel()
 
     def nudge(self, due_in: float) -> None:
         """There may be work in that many seconds: look then at the latest."""
@@ -95,9 +102,10 @@ class Room:
         async with AsyncExitStack() as stack:
             try:
                 listener = await self._listen(stack)
-                while self._seats or time.monotonic() - self._left_at < LINGER:
-                    await self._seat_all()
+                await self._seat_all()
+                while self._seats or await self._somebody_comes():
                     await self._rest(listener)
+                    await self._seat_all()
             finally:
                 # Before the listener is let go: who enters from now on needs a new usher.
                 self._has_usher = False
@@ -110,6 +118,14 @@ class Room:
         except Exception as error:  # noqa: BLE001 - wake-ups are a hint: without them it polls
             log.warning("dispatcher.failed", error=str(error))
             return _Deaf()
+
+    async def _somebody_comes(self) -> bool:
+        """Wait in an empty room. Who comes has claimed before, and need not again."""
+        self._entered.clear()
+        with suppress(TimeoutError):
+            left = self._left_at + LINGER - time.monotonic()
+            await asyncio.wait_for(self._entered.wait(), max(0.0, left))
+        return bool(self._seats)
 
     async def _seat_all(self) -> None:
         """Claim for the first, and while there is work for all asked, for more and more at once."""
@@ -151,7 +167,7 @@ class Room:
         except asyncio.CancelledError:
             if me.cancelling():
                 raise
-            # Only the nap was, by `nudge`.
+            # Only the nap was, by `nudge` or `leave`.
         except Exception as error:  # noqa: BLE001 - a hint: one that fails costs latency, not work
             log.warning("dispatcher.failed", error=str(error))
             await asyncio.sleep(seconds)

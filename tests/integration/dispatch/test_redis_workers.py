@@ -168,6 +168,20 @@ async def test_a_worker_that_may_take_it_is_among_those_woken(shop: Shop, caller
         assert shop.ran == ["1:default"]
 
 
+async def test_a_server_whose_workers_over_http_have_left_is_not_called(
+    shop: Shop, caller: Holdfast
+) -> None:
+    async with shop.app() as server:
+        remote = server.client.remote
+        worker = (await remote.register(queues=["default"])).worker_id
+        assert not await remote.poll(worker, limit=1, wait=0.2)
+        async with shop.sleeping(shop.app()):
+            handle = await caller.registry["double"].submit_async(4)
+
+            assert await handle.result_async(timeout=SOON) == 8
+        await remote.close()
+
+
 async def test_workers_of_other_queues_sleep_on(shop: Shop, caller: Holdfast) -> None:
     async with (
         shop.sleeping(shop.app(queues=["films"])),
