@@ -9,6 +9,8 @@ HEAVY_JOBS ?= 2
 PYTEST := $(BIN)/python -m pytest
 # With ARGS="-k something" one of the two runs may find no test (exit code 5); that is no failure.
 UNLESS_NONE = $(if $(ARGS),|| [ $$? -eq 5 ])
+# Tests start hundreds of Python processes: each may use what the one before it compiled.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help run demo test check format setup bench soak docs build clean
 
