@@ -16,6 +16,7 @@ import socket
 import threading
 from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final, Self, cast
 
 from holdfast.dispatch.redis.address import Address, Host
@@ -88,7 +89,8 @@ class Line(asyncio.Protocol):
             if not self._has_way_for(data):
                 self._asked.pop()
                 return False
-        self._loop.call_soon_threadsafe(self._watch_over)
+        with suppress(RuntimeError):  # The loop is closed: the line was dropped, and has told so.
+            self._loop.call_soon_threadsafe(self._watch_over)
         return True
 
     def tell(self, *words: Word) -> None:
@@ -109,8 +111,10 @@ class Line(asyncio.Protocol):
                 self._socket = None
             if self._transport is not None:
                 self._transport.abort()
-        while self._asked:
-            _fail(self._asked.popleft()[0], why)
+            # Within: a call from another thread takes back its own, and must find it.
+            asked, self._asked = self._asked, deque()
+        for answer, _ in asked:
+            _fail(answer, why)
 
     async def rest(self) -> None:
         """Until all that was asked is answered, or the line is lost."""
