@@ -83,19 +83,19 @@ def test_a_call_while_its_loop_is_closed_raises_nothing(monkeypatch: pytest.Monk
     told: list[object] = []
 
     async def connect() -> Line:
-        _, line = await loop.create_connection(lambda: Line(("", 0), lambda _: None), sock=ours)
-        return line
+        _, made = await loop.create_connection(lambda: Line(("", 0), lambda _: None), sock=ours)
+        return made
 
     def end() -> None:
-        line.drop(ConnectionError("closed"))
+        last.drop(ConnectionError("closed"))
         loop.run_until_complete(asyncio.sleep(0))
         loop.close()
 
-    line = loop.run_until_complete(connect())
+    last = loop.run_until_complete(connect())
     with ThreadPoolExecutor(1) as board:
         after = Staged(threading.get_ident(), lambda: board.submit(end).result(PATIENCE))
-        monkeypatch.setattr(line, "_order", after)
+        monkeypatch.setattr(last, "_order", after)
 
-        assert line.ask_from(told.append, "PING")
+        assert last.ask_from(told.append, "PING")
     assert len(told) == 1, "it failed, and is called otherwise"
     theirs.close()

@@ -347,6 +347,24 @@ async def test_no_task_is_slept_through(dispatch: Dispatch) -> None:
     assert max(delays) < 2
 
 
+async def test_a_sleeper_that_was_called_and_left_is_remembered_nowhere(
+    dispatch: Dispatch, redis_server: RedisServer, store: str
+) -> None:
+    here, there = dispatch(), dispatch()
+    for _ in range(3):
+        async with there.listen(["mail", "films"]) as listener:
+            while await listener.wait(0.01):
+                pass
+            waiting = asyncio.ensure_future(listener.wait(LONG))
+            await eventually(lambda: redis_server.keys(f"holdfast:{{{store}}}:until"))
+
+            here.wake({"mail": 1})
+            assert await waiting
+
+    await eventually(lambda: not redis_server.keys(f"holdfast:{{{store}}}:asleep*"))
+    assert there._board._beds._asleep == {}
+
+
 async def test_all_keys_are_gone_or_will_be(
     dispatch: Dispatch, redis_server: RedisServer, store: str
 ) -> None:

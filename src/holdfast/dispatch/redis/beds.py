@@ -45,6 +45,12 @@ class Beds:
         if self._line is not None and self._scripts is not None:
             self._scripts.awake(self._line, ear.name, ear.lists)
 
+    def leave(self, ear: RedisEar) -> None:
+        """Forget it, here and in Redis: who was called for one queue is still listed for others."""
+        self._asleep.pop(ear.number, None)
+        if self._line is not None and self._scripts is not None:
+            self._scripts.awake(self._line, ear.name, ear.lists)
+
     def heard(self, push: Push) -> None:
         """Somebody called one of ours."""
         if push[:1] == [b"message"] and isinstance(push[2], bytes):

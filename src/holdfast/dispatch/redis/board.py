@@ -120,6 +120,10 @@ class Board:
         """Have it called no longer."""
         self._soon(self._beds.get_up, ear)
 
+    def leave(self, ear: RedisEar) -> None:
+        """It will not sleep again."""
+        self._soon(self._beds.leave, ear)
+
     async def hear(self, ear: RedisEar) -> Line | None:
         """A line of the ear's own, on its own loop, from where it can be called now."""
         line, scripts = self._line, self._scripts

@@ -33,6 +33,10 @@ class Bed(Protocol):
         """Have it called no longer."""
         ...
 
+    def leave(self, ear: RedisEar) -> None:
+        """It will not sleep again."""
+        ...
+
     async def hear(self, ear: RedisEar) -> Line | None:
         """A line of its own, from where it can be called now; None if that cannot be had."""
         ...
@@ -98,6 +102,7 @@ class RedisEar(Ear):
             self._rouse()
 
     async def close(self) -> None:
+        self._bed.leave(self)
         self._hang_up()
         await self._leave_other()
 
