@@ -16,6 +16,7 @@ import pytest
 import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
+from tests.integration.transactions.bookshops.postgres import PostgresBookshop
 
 from holdfast import Holdfast, State
 from holdfast.definitions.definition import Definition
@@ -27,32 +28,20 @@ Send = Definition[..., Any, Any]
 
 
 @pytest.fixture
-async def app(fresh_database: str) -> AsyncIterator[Holdfast]:
-    app = Holdfast(url=fresh_database)
-
-    @app.task(name="send")
-    def send(customer: str) -> str:
-        return customer
-
-    async with app:
-        await execute(fresh_database, "CREATE TABLE booking (customer text NOT NULL)")
-        yield app
+def bookshop(postgres_bookshop: PostgresBookshop) -> PostgresBookshop:
+    return postgres_bookshop
 
 
 @pytest.fixture
 def send(app: Holdfast) -> Send:
-    return app.registry["send"]
+    @app.task(name="send")
+    def send(customer: str) -> str:
+        return customer
+
+    return send
 
 
-async def execute(url: str, sql: str) -> list[Any]:
-    connection = await asyncpg.connect(url)
-    try:
-        return [tuple(row) for row in await connection.fetch(sql)]
-    finally:
-        await connection.close()
-
-
-BOOK = "INSERT INTO booking VALUES ('ada')"
+BOOK = "INSERT INTO booking (customer) VALUES ('ada')"
 
 
 # -- sync ------------------------------------------------------------------------------------------
@@ -132,9 +121,9 @@ SYNC = [with_psycopg, with_psycopg_dicts, with_sqlalchemy, with_sqlalchemy_sessi
 
 @pytest.mark.parametrize("library", SYNC, ids=lambda made: made.__name__)
 def test_a_sync_submit_is_seen_at_commit_and_gone_at_rollback(
-    app: Holdfast, send: Send, fresh_database: str, library: Any
+    app: Holdfast, send: Send, bookshop: PostgresBookshop, library: Any
 ) -> None:
-    with library(fresh_database) as (connection, transaction):
+    with library(bookshop.url) as (connection, transaction):
         handle = send.options(connection=connection, tags=["x"], queue="mail").submit("ada")
         many = app.submit_many([send.call(n) for n in "abc"], connection=connection)
         assert app.count() == 0
@@ -147,21 +136,21 @@ def test_a_sync_submit_is_seen_at_commit_and_gone_at_rollback(
     assert json.loads(task.payload) == {"customer": "ada"}
     assert len({each.id for each in many}) == 3
 
-    with library(fresh_database) as (connection, transaction):
+    with library(bookshop.url) as (connection, transaction):
         send.options(connection=connection).submit("nobody")
         transaction.rollback()
 
     assert app.count() == 4
-    assert asyncio.run(execute(fresh_database, "SELECT * FROM booking")) == [("ada",)]
+    assert bookshop.bookings() == ["ada"]
 
 
 @pytest.mark.parametrize("library", SYNC, ids=lambda made: made.__name__)
 def test_a_conflict_leaves_the_callers_sync_transaction_alone(
-    app: Holdfast, send: Send, fresh_database: str, library: Any
+    app: Holdfast, send: Send, bookshop: PostgresBookshop, library: Any
 ) -> None:
     first = send.options(idempotency_key="k").submit("ada")
 
-    with library(fresh_database) as (connection, transaction):
+    with library(bookshop.url) as (connection, transaction):
         with pytest.raises(IdempotencyConflict) as raised:
             send.options(connection=connection, idempotency_key="k").submit("bob")
         again = send.options(connection=connection, idempotency_key="k").submit("ada")
@@ -169,15 +158,15 @@ def test_a_conflict_leaves_the_callers_sync_transaction_alone(
 
     assert (raised.value.key, raised.value.task_id) == ("k", first.id)
     assert (again.id, again.created) == (first.id, False)
-    assert asyncio.run(execute(fresh_database, "SELECT * FROM booking")) == [("ada",)]
+    assert bookshop.bookings() == ["ada"]
     assert app.count() == 1
 
 
 async def test_a_sync_connection_is_refused_by_async_submits(
-    send: Send, fresh_database: str
+    send: Send, bookshop: PostgresBookshop
 ) -> None:
     with (
-        with_psycopg(fresh_database) as (connection, _),
+        with_psycopg(bookshop.url) as (connection, _),
         pytest.raises(InvalidOption, match="synchronous"),
     ):
         await send.options(connection=connection).submit_async("ada")
@@ -261,9 +250,9 @@ ASYNC = [
 
 @pytest.mark.parametrize("library", ASYNC, ids=lambda made: made.__name__)
 async def test_an_async_submit_is_seen_at_commit_and_gone_at_rollback(
-    app: Holdfast, send: Send, fresh_database: str, library: Any
+    app: Holdfast, send: Send, bookshop: PostgresBookshop, library: Any
 ) -> None:
-    async with library(fresh_database) as (connection, transaction):
+    async with library(bookshop.url) as (connection, transaction):
         handle = await send.options(connection=connection, lock="l").submit_async("ada")
         await app.submit_many_async([send.call(n) for n in "abc"], connection=connection)
         assert await app.count_async() == 0
@@ -272,41 +261,41 @@ async def test_an_async_submit_is_seen_at_commit_and_gone_at_rollback(
     assert await app.count_async() == 4
     assert (await handle.task_async()).lock == "l"
 
-    async with library(fresh_database) as (connection, transaction):
+    async with library(bookshop.url) as (connection, transaction):
         await send.options(connection=connection).submit_async("nobody")
         await transaction.rollback()
 
     assert await app.count_async() == 4
-    assert await execute(fresh_database, "SELECT * FROM booking") == [("ada",)]
+    assert bookshop.bookings() == ["ada"]
 
 
 @pytest.mark.parametrize("library", ASYNC, ids=lambda made: made.__name__)
 async def test_a_conflict_leaves_the_callers_async_transaction_alone(
-    app: Holdfast, send: Send, fresh_database: str, library: Any
+    app: Holdfast, send: Send, bookshop: PostgresBookshop, library: Any
 ) -> None:
     await send.options(idempotency_key="k").submit_async("ada")
 
-    async with library(fresh_database) as (connection, transaction):
+    async with library(bookshop.url) as (connection, transaction):
         with pytest.raises(IdempotencyConflict):
             await send.options(connection=connection, idempotency_key="k").submit_async("bob")
         await transaction.commit()
 
-    assert await execute(fresh_database, "SELECT * FROM booking") == [("ada",)]
+    assert bookshop.bookings() == ["ada"]
 
 
 @pytest.mark.parametrize("library", ASYNC, ids=lambda made: made.__name__)
 async def test_an_async_connection_is_refused_by_sync_submits(
-    send: Send, fresh_database: str, library: Any
+    send: Send, bookshop: PostgresBookshop, library: Any
 ) -> None:
-    async with library(fresh_database) as (connection, _):
+    async with library(bookshop.url) as (connection, _):
         with pytest.raises(InvalidOption, match="asynchronous"):
             await asyncio.to_thread(send.options(connection=connection).submit, "ada")
 
 
 async def test_a_session_may_run_sync_code_that_submits(
-    app: Holdfast, send: Send, fresh_database: str
+    app: Holdfast, send: Send, bookshop: PostgresBookshop
 ) -> None:
-    async with with_sqlalchemy_async_session(fresh_database) as (session, _):
+    async with with_sqlalchemy_async_session(bookshop.url) as (session, _):
         await session.run_sync(lambda sync: send.options(connection=sync).submit("ada"))
         await session.commit()
 
@@ -335,9 +324,9 @@ async def test_a_connection_to_another_kind_of_database_is_refused(send: Send) -
 
 
 async def test_it_works_through_pgbouncer(
-    app: Holdfast, send: Send, postgres: PostgresServer, fresh_database: str
+    app: Holdfast, send: Send, postgres: PostgresServer, bookshop: PostgresBookshop
 ) -> None:
-    name = urlsplit(fresh_database).path.lstrip("/")
+    name = urlsplit(bookshop.url).path.lstrip("/")
     with PgBouncer(postgres, size=2) as bouncer:
         connection = await asyncpg.connect(bouncer.url(name), statement_cache_size=0)
         async with connection.transaction():
@@ -348,9 +337,9 @@ async def test_it_works_through_pgbouncer(
 
 
 async def test_a_submit_in_sql_is_seen_at_commit_and_runs(
-    app: Holdfast, send: Send, fresh_database: str
+    app: Holdfast, send: Send, bookshop: PostgresBookshop
 ) -> None:
-    connection = await asyncpg.connect(fresh_database)
+    connection = await asyncpg.connect(bookshop.url)
     async with connection.transaction():
         task_id = await connection.fetchval(
             """SELECT holdfast.submit('send', '{"customer": "ada"}'::jsonb, priority => 'high')"""
