@@ -11,12 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from pymongo.errors import BulkWriteError, DuplicateKeyError
 
 from holdfast.core.task import Added, NewTask, State, TaskId
+from holdfast.errors import StoreUnavailable
 from holdfast.ports.clock import Clock
 from holdfast.stores.columns import span_us
 from holdfast.stores.memory.keys import KeyBook, Plan, Seen
@@ -45,6 +47,8 @@ _LONGEST_PAUSE: Final = 0.2
 """Between two looks at a batch of somebody else's that is under way; in steps, and never in step
 with another who waits for ours.
 """
+_PATIENCE: Final = 60.0
+"""Seconds after which a batch that others are in the way of all the time is given back."""
 _SHOWN: Final = {
     "name": 1, "state": 1, "place": 1, "batch": 1, "staged_at": 1, "unique_key": 1, "unique": 1,
     "idempotent": 1, "idempotent_until": 1, "fingerprint": 1,
@@ -76,8 +80,15 @@ class Adds(Connected):
             return []
         async with self._server() as db:
             window, pause = span_us(idempotency_window), _PAUSE
+            began = time.monotonic()
             answers = await self._add(db, tasks, window, again=False)
             while answers is None:
+                if time.monotonic() - began > _PATIENCE:
+                    raise StoreUnavailable(
+                        f"{self.url}: others were in the way of this submit for {_PATIENCE:.0f} "
+                        "seconds, or it is too large for one transaction. Try again later, or "
+                        "submit less at once."
+                    )
                 await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 answers = await self._add(db, tasks, window, again=True)

@@ -17,8 +17,7 @@ from collections.abc import Sequence
 from secrets import token_hex
 from typing import Final
 
-from pymongo.asynchronous.client_session import AsyncClientSession
-from pymongo.errors import BulkWriteError, DuplicateKeyError
+from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure
 from pymongo.read_concern import ReadConcern
 
 from holdfast.stores.columns import as_time
@@ -34,23 +33,30 @@ _KEYS: Final = ("unique", "idempotent")
 
 
 async def insert_all(db: Collections, documents: Sequence[Document], now: int) -> bool:
-    """Write all or none; False if the batch was given up by somebody. A taken key is raised as
-    `BulkWriteError`, and then nothing was written.
+    """Write all or none; False if the batch was given up by somebody, or others were in its way. A
+    taken key is raised as `BulkWriteError`, and then nothing was written.
     """
     if db.transactions:
-        await _in_a_transaction(db, documents)
-        return True
+        return await _in_a_transaction(db, documents)
     return await _staged(db, documents, now)
 
 
-async def _in_a_transaction(db: Collections, documents: Sequence[Document]) -> None:
-    async def insert(session: AsyncClientSession) -> None:
-        await db.tasks.insert_many(documents, session=session)
-
-    async with db.client.start_session() as session:
-        await session.with_transaction(
-            insert, read_concern=ReadConcern("snapshot"), write_concern=DURABLE
-        )
+async def _in_a_transaction(db: Collections, documents: Sequence[Document]) -> bool:
+    """Once. The driver's own `with_transaction` would try for two minutes, also while the server is
+    away. False is no proof that nothing was written (a commit that the driver repeats may be new to
+    a server that was restarted): whoever tries again looks for the ids first.
+    """
+    try:
+        async with (
+            db.client.start_session() as session,
+            await session.start_transaction(ReadConcern("snapshot"), DURABLE),
+        ):
+            await db.tasks.insert_many(documents, session=session)
+    except OperationFailure as error:
+        if error.has_error_label("TransientTransactionError"):
+            return False
+        raise
+    return True
 
 
 async def _staged(db: Collections, documents: Sequence[Document], now: int) -> bool:
