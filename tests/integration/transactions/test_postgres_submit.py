@@ -221,8 +221,10 @@ async def with_sqlalchemy_async(url: str) -> AsyncIterator[tuple[Any, Any]]:
 
 
 @asynccontextmanager
-async def with_sqlalchemy_async_session(url: str) -> AsyncIterator[tuple[Any, Any]]:
-    engine = create_async_engine(url.replace("postgresql:", "postgresql+asyncpg:"))
+async def with_sqlalchemy_async_session(
+    url: str, driver: str = "asyncpg"
+) -> AsyncIterator[tuple[Any, Any]]:
+    engine = create_async_engine(url.replace("postgresql:", f"postgresql+{driver}:"))
     async with AsyncSession(engine) as session:
         await session.execute(sqlalchemy.text(BOOK))
         yield session, session
@@ -231,11 +233,8 @@ async def with_sqlalchemy_async_session(url: str) -> AsyncIterator[tuple[Any, An
 
 @asynccontextmanager
 async def with_sqlalchemy_async_psycopg(url: str) -> AsyncIterator[tuple[Any, Any]]:
-    engine = create_async_engine(url.replace("postgresql:", "postgresql+psycopg:"))
-    async with AsyncSession(engine) as session:
-        await session.execute(sqlalchemy.text(BOOK))
-        yield session, session
-    await engine.dispose()
+    async with with_sqlalchemy_async_session(url, "psycopg") as both:
+        yield both
 
 
 ASYNC = [
