@@ -277,6 +277,35 @@ async def test_whoever_gets_up_by_itself_is_not_called(
         await eventually(lambda: dormitory.asleep() == 0)
 
 
+@pytest.mark.parametrize("has_heard", [True, False], ids=["heard", "on-the-way"])
+async def test_whoever_is_called_and_leaves_passes_the_call_on(
+    dispatch: Dispatch, dormitory: Dormitory, has_heard: bool
+) -> None:
+    """A worker that was asked to stop in that moment will not look."""
+    here = dispatch()
+    assert await here.mode() == "redis"
+    async with dispatch().listen(["mail", "films"]) as leaving:
+        while await leaving.wait(0.01):
+            pass
+        nap = asyncio.ensure_future(leaving.wait(LONG))
+        await eventually(lambda: dormitory.asleep() == 1)
+        async with dispatch().listen(["mail"]) as staying:
+            while await staying.wait(0.01):
+                pass
+            waiting = asyncio.ensure_future(staying.wait(LONG))
+            await eventually(lambda: dormitory.asleep() == 2)
+
+            here.wake({"mail": 1})
+            time.sleep(0.1)  # noqa: ASYNC251 - nothing is heard on this loop meanwhile
+            nap.cancel()
+            if has_heard:
+                await asyncio.wait({nap})
+                await asyncio.sleep(0.05)
+            await leaving.close()  # type: ignore[attr-defined] # what leaving the context does
+
+            assert await asyncio.wait_for(waiting, 5)
+
+
 async def test_two_stores_on_one_redis_do_not_hear_each_other(
     dispatch: Dispatch, dormitory: Dormitory, redis_server: RedisServer
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from functools import partial
 
@@ -14,9 +14,14 @@ from holdfast.dispatch.redis.scripts import Scripts
 
 
 class Beds:
-    """On the board's loop, but for `ears`, which is replaced, never changed."""
+    """On the board's loop, but for `ears`, which is replaced, never changed.
 
-    def __init__(self) -> None:
+    Args:
+        call: Wakes so many of each queue.
+    """
+
+    def __init__(self, call: Callable[[Mapping[str, int]], None]) -> None:
+        self._call = call
         self._line: Line | None = None
         self._scripts: Scripts | None = None
         self._asleep: dict[int, RedisEar] = {}
@@ -40,16 +45,17 @@ class Beds:
 
     def get_up(self, ear: RedisEar) -> None:
         """Have it called no longer, if it was not."""
-        if self._asleep.pop(ear.number, None) is None:
-            return
-        if self._line is not None and self._scripts is not None:
-            self._scripts.awake(self._line, ear.name, ear.lists)
+        if self._asleep.pop(ear.number, None) is not None:
+            self._get_up(ear, self._got_up)
 
     def leave(self, ear: RedisEar) -> None:
         """Forget it, here and in Redis: who was called for one queue is still listed for others."""
-        self._asleep.pop(ear.number, None)
-        if self._line is not None and self._scripts is not None:
-            self._scripts.awake(self._line, ear.name, ear.lists)
+        has_slept = self._asleep.pop(ear.number, None) is not None and not ear.was_called
+        self._get_up(ear, self._got_up if has_slept else lambda *_: None)
+
+    def pass_on(self, ear: RedisEar) -> None:
+        """It was called, and will not look any more: call another one."""
+        self._call(dict.fromkeys(ear.lists, 1))
 
     def heard(self, push: Push) -> None:
         """Somebody called one of ours."""
@@ -58,6 +64,7 @@ class Beds:
             self._asleep.pop(number, None)
             ear = self.ears.get(number)
             if ear is not None:
+                ear.is_called_for = True
                 ear.ring()
 
     async def beat(self, line: Line, scripts: Scripts) -> None:
@@ -75,6 +82,19 @@ class Beds:
             ear = asleep[name] if isinstance(name, bytes) else None
             if ear is not None and self._asleep.pop(ear.number, None) is not None:
                 ear.ring()
+
+    def _get_up(
+        self, ear: RedisEar, then: Callable[[RedisEar, asyncio.Future[Reply]], None]
+    ) -> None:
+        if self._line is not None and self._scripts is not None:
+            asked = self._scripts.awake(self._line, ear.name, ear.lists)
+            asked.add_done_callback(partial(then, ear))
+
+    def _got_up(self, ear: RedisEar, asked: asyncio.Future[Reply]) -> None:
+        if asked.exception() is None and asked.result() == 0:
+            ear.is_called_for = True  # somebody has called it, and it will hear that yet
+            if ear.has_left:
+                self.pass_on(ear)
 
     def _lay_down(
         self, line: Line, ear: RedisEar, answer: Future[bool], asked: asyncio.Future[Reply]

@@ -66,7 +66,7 @@ class Board:
         self._line: Line | None = None
         self._scripts: Scripts | None = None
         self._calls = Calls(otherwise)
-        self._beds = Beds()
+        self._beds = Beds(self.call)
 
     # From any thread
 
@@ -121,7 +121,9 @@ class Board:
         self._soon(self._beds.get_up, ear)
 
     def leave(self, ear: RedisEar) -> None:
-        """It will not sleep again."""
+        """It will not sleep again, nor look: a call that it has not followed is for another."""
+        if ear.is_called_for:
+            self._soon(self._beds.pass_on, ear)
         self._soon(self._beds.leave, ear)
 
     async def hear(self, ear: RedisEar) -> Line | None:

@@ -34,7 +34,7 @@ class Bed(Protocol):
         ...
 
     def leave(self, ear: RedisEar) -> None:
-        """It will not sleep again."""
+        """It will not sleep again, nor look."""
         ...
 
     async def hear(self, ear: RedisEar) -> Line | None:
@@ -52,6 +52,8 @@ class RedisEar(Ear):
         number: Which ear of its process it is.
         name: Where it is called: CHANNEL/NUMBER.
         was_called: Whether it has heard a call since it lay down. Then it is on no list.
+        is_called_for: Whether it was called and has not been told so by `wait`.
+        has_left: Whether it will never look again.
         lists: Its queues; the empty name stands for all.
         seen: The turns that it knew before it last looked for work (`sleep.lua`).
     """
@@ -69,6 +71,8 @@ class RedisEar(Ear):
         self.number = number
         self.name = f"{process}/{number}"
         self.was_called = False
+        self.is_called_for = False
+        self.has_left = False
         self.lists = ("",) if queues is None else tuple(sorted(set(queues)))
         self.seen = UNKNOWN
         self._listens_to = queues
@@ -81,6 +85,11 @@ class RedisEar(Ear):
 
     async def wait(self, timeout: float) -> bool:
         """Sleep until called or for `timeout` seconds; True also if it is time to look again."""
+        woken = await self._wait(timeout)
+        self.is_called_for = False  # who has waited looks
+        return woken
+
+    async def _wait(self, timeout: float) -> bool:
         if self._rung or timeout < TOO_SHORT:
             return await super().wait(timeout)
         if not await self._bed.is_up():
@@ -98,10 +107,11 @@ class RedisEar(Ear):
     def called(self, push: Push) -> None:
         """Heard on its own line, and loop."""
         if push[:1] == [b"message"]:
-            self.was_called = self._rung = True
+            self.was_called = self.is_called_for = self._rung = True
             self._rouse()
 
     async def close(self) -> None:
+        self.has_left = True
         self._bed.leave(self)
         self._hang_up()
         await self._leave_other()
