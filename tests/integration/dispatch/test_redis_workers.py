@@ -175,6 +175,7 @@ async def test_a_server_whose_workers_over_http_have_left_is_not_called(
         remote = server.client.remote
         worker = (await remote.register(queues=["default"])).worker_id
         assert not await remote.poll(worker, limit=1, wait=0.2)
+        await eventually(lambda: shop.asleep() == 0)
         async with shop.sleeping(shop.app()):
             handle = await caller.registry["double"].submit_async(4)
 
