@@ -120,7 +120,7 @@ async def test_a_user_with_no_more_rights_than_the_manual_names_can_use_it(
     dispatch: Dispatch,
 ) -> None:
     rights = "+evalsha +script|load +subscribe +publish +role +ping +hello +time +pexpire"
-    user = f"user shop on >pw ~holdfast:* &holdfast:* {rights} +@sortedset +@hash"
+    user = f"user shop on >pw ~holdfast:* &holdfast:* {rights} +get +set +@sortedset"
     with RedisServer(config=f"{user}\n") as server:
         url = f"redis://shop:pw@127.0.0.1:{server.port}"
         here, there = dispatch(url), dispatch(url)

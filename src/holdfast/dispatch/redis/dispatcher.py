@@ -8,8 +8,8 @@ awake. A submit says for each queue how many tasks it got, and `wake.lua` calls 
 sleep for it, those first who have slept longest, each by its process's own channel. Nobody asleep,
 nobody called, and nothing piles up. A process that died is passed over: nobody hears its channel.
 
-**Nothing is slept through.** A call that finds fewer sleepers than it has work for leaves word in
-`turns`. An ear tells which turns it knew before it last looked for work; if there was one since, it
+**Nothing is slept through.** A call that finds fewer sleepers than it has work for leaves word, in
+`turn`. An ear tells which turns it knew before it last looked for work; if there was one since, it
 is sent to look again instead of to sleep. It is the bargain of a futex, and spares the second look
 before every sleep.
 

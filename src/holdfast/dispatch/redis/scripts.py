@@ -15,7 +15,8 @@ STANDING: Final = 10_000
 """Milliseconds for which a sleeper may be called unless it says again that it sleeps."""
 KEPT: Final = 60_000
 """Milliseconds after which a list that nobody lies down on is forgotten."""
-TURNS_KEPT: Final = 600_000
+TURN_KEPT: Final = 600_000
+"""Milliseconds after which nobody needs to know any more that a queue was called in vain."""
 UNKNOWN: Final = b"?"
 """The turns of somebody who has seen none."""
 NOWHERE: Final = "*"
@@ -67,30 +68,29 @@ class Scripts:
     def sleep(
         self, line: Line, ear: str, queues: Collection[str], seen: bytes
     ) -> asyncio.Future[Reply]:
-        keys = [self._key("until"), self._key("turns"), *map(self._list, queues)]
-        return line.ask(*_script(SLEEP, keys, [ear, STANDING, KEPT, seen, *queues]))
+        keys = [self._key("until"), *self._both(queues)]
+        return line.ask(*_script(SLEEP, keys, [ear, STANDING, KEPT, seen]))
 
     def awake(self, line: Line, ear: str, queues: Collection[str]) -> asyncio.Future[Reply]:
-        keys = [self._key("until"), *map(self._list, queues)]
+        keys = [self._key("until"), *(self._key("asleep", queue) for queue in queues)]
         return line.ask(*_script(AWAKE, keys, [ear]))
 
     def beat(
         self, line: Line, ears: Collection[str], queues: Collection[str]
     ) -> asyncio.Future[Reply]:
-        keys = [self._key("until"), *map(self._list, queues)]
+        keys = [self._key("until"), *(self._key("asleep", queue) for queue in queues)]
         return line.ask(*_script(BEAT, keys, [STANDING, KEPT, *ears]))
 
     def _waking(self, queues: Mapping[str, int]) -> list[Word]:
-        lists = [self._list(queue) for queue in queues]
-        keys = [self._key("until"), self._key("turns"), self._list(""), *lists]
-        counts = [word for pair in queues.items() for word in pair]
-        return _script(WAKE, keys, [self.channel(""), TURNS_KEPT, *counts])
+        keys = [self._key("until"), *self._both(["", *queues])]
+        return _script(WAKE, keys, [self.channel(""), TURN_KEPT, *queues.values()])
 
-    def _key(self, name: str) -> str:
-        return self._stem + name
+    def _both(self, queues: Collection[str]) -> list[str]:
+        """The list of each queue, and its turn."""
+        return [self._key(name, queue) for queue in queues for name in ("asleep", "turn")]
 
-    def _list(self, queue: str) -> str:
-        return f"{self._stem}asleep:{queue}" if queue else f"{self._stem}asleep"
+    def _key(self, name: str, queue: str = "") -> str:
+        return f"{self._stem}{name}:{queue}" if queue else f"{self._stem}{name}"
 
 
 def _script(script: Script, keys: Sequence[str], words: Sequence[Word]) -> list[Word]:

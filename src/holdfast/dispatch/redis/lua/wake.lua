@@ -1,14 +1,15 @@
 -- Wake as many sleepers of each queue as it has work for, those first who have slept longest.
 --
--- KEYS[1]    …:until         sorted set: ear -> ms of this server's clock until which it may be
---                            called. Whoever is in it sleeps; who is called is taken out.
--- KEYS[2]    …:turns         hash: queue ('' for any) -> µs of the last call that found too few
--- KEYS[3]    …:asleep        sorted set: ear that listens to every queue -> ms since it sleeps
--- KEYS[3+i]  …:asleep:QUEUE  the same for one queue
--- ARGV[1]    …:calls:        the channel of a process is this and its name; the message is the
---                            number of one of its ears
--- ARGV[2]    ms after which `turns` may be forgotten
--- ARGV[1+2i], ARGV[2+2i]     a queue, and how many tasks it got
+-- KEYS[1]     …:until         sorted set: ear -> ms of this server's clock until which it may be
+--                             called. Whoever is in it sleeps; who is called is taken out.
+-- KEYS[2]     …:asleep        sorted set: ear that listens to every queue -> ms since it sleeps
+-- KEYS[3]     …:turn          µs of the last call, for any queue, that found too few
+-- KEYS[2+2i]  …:asleep:QUEUE  as KEYS[2], for one queue
+-- KEYS[3+2i]  …:turn:QUEUE    as KEYS[3], for one queue
+-- ARGV[1]     …:calls:        the channel of a process is this and its name; the message is the
+--                             number of one of its ears
+-- ARGV[2]     ms after which a turn may be forgotten
+-- ARGV[2+i]   how many tasks the queue got
 --
 -- Answers how many were called. A process that no longer listens is passed over.
 
@@ -41,10 +42,10 @@ local function call(ear)
     return tonumber(allowed) > now and redis.call('PUBLISH', ARGV[1] .. process, number) > 0
 end
 
-for i = 1, #KEYS - 3 do
-    local queue, left = ARGV[1 + 2 * i], tonumber(ARGV[2 + 2 * i])
+for i = 1, #ARGV - 2 do
+    local left = tonumber(ARGV[2 + i])
     while left > 0 do
-        local ear = next_of(KEYS[3 + i], KEYS[3])
+        local ear = next_of(KEYS[2 + 2 * i], KEYS[2])
         if not ear then
             break
         end
@@ -54,8 +55,8 @@ for i = 1, #KEYS - 3 do
     end
     if left > 0 then
         -- Somebody may be about to sleep, and has looked before this work was there.
-        redis.call('HSET', KEYS[2], queue, time[1] .. time[2], '', time[1] .. time[2])
-        redis.call('PEXPIRE', KEYS[2], ARGV[2])
+        redis.call('SET', KEYS[3 + 2 * i], time[1] .. '.' .. time[2], 'PX', ARGV[2])
+        redis.call('SET', KEYS[3], time[1] .. '.' .. time[2], 'PX', ARGV[2])
     end
 end
 return called
