@@ -14,6 +14,7 @@ the task, and what was seen.
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -27,6 +28,9 @@ from holdfast.ports.store import TaskStore
 from holdfast.testing.startlog import Start, StartLog
 
 __all__ = ["Broken", "Picture", "Start", "StartLog", "check", "check_task", "collect"]
+
+TOGETHER = 8
+"""Histories read at the same time."""
 
 _FOLLOWS = {
     AttemptEnd.ERROR: Cause.RETRY,
@@ -68,10 +72,14 @@ async def collect(store: TaskStore, where: TaskFilter | None = None) -> list[Pic
     after: str | None = None
     while True:
         page = await store.list(where or TaskFilter(), limit=500, after=after)
-        for task in page.tasks:
-            history = await store.history(task.id)
-            if history is not None:
-                pictures.append(Picture(task, history))
+        for start in range(0, len(page.tasks), TOGETHER):
+            some = page.tasks[start : start + TOGETHER]
+            histories = await asyncio.gather(*(store.history(task.id) for task in some))
+            pictures += [
+                Picture(task, history)
+                for task, history in zip(some, histories, strict=True)
+                if history is not None
+            ]
         if page.next is None:
             return pictures
         after = page.next
