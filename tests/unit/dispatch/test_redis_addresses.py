@@ -17,6 +17,8 @@ from holdfast.errors import ConfigError
         ("redis://h", Kind.SERVER, (("h", 6379),), 0),
         ("redis://h:7000/2", Kind.SERVER, (("h", 7000),), 2),
         ("redis://[::1]:7000/", Kind.SERVER, (("::1", 7000),), 0),
+        ("redis://[fe80::1%eth0]", Kind.SERVER, (("fe80::1%eth0", 6379),), 0),
+        ("redis+sentinel://a,[::1]:1/shop", Kind.SENTINEL, (("a", 26379), ("::1", 1)), 0),
         ("redis+sentinel://a,b:1/shop/3", Kind.SENTINEL, (("a", 26379), ("b", 1)), 3),
         ("redis+cluster://a:1,b", Kind.CLUSTER, (("a", 1), ("b", 6379)), 0),
         ("unix:///run/redis.sock?db=4", Kind.SOCKET, (), 4),
@@ -45,6 +47,29 @@ def test_a_password_may_stand_alone() -> None:
     assert (address.user, address.password) == (None, "secret")
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://:s3/cret@h:6379",
+        "redis://:s3#cret@h",
+        "redis://me:s3?cret@h",
+        "redis://:s3cret/@h/0",
+        "redis+sentinel://me:s3/cret@a,b/shop",
+    ],
+)
+def test_a_password_that_is_not_escaped_is_told_and_not_shown(url: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        parse(url)
+
+    assert "%2F" in str(refused.value)
+    assert "s3" not in str(refused.value)
+    assert "cret" not in str(refused.value)
+
+
+def test_people_read_where_it_is() -> None:
+    assert str(parse("redis+cluster://me:pw@[::1]:7,b")) == "[::1]:7,b:6379"
+
+
 def test_rediss_means_tls_and_certificates_are_checked_unless_told_otherwise() -> None:
     checked, unchecked = parse("rediss://h"), parse("rediss+cluster://h?ssl_cert_reqs=none")
 
@@ -65,6 +90,10 @@ def test_rediss_means_tls_and_certificates_are_checked_unless_told_otherwise() -
         ("redis://a,,b", "expected host[:port], got ''"),
         ("redis://h/one", "expected the number of a database, got '/one'"),
         ("redis://h?timeout=3", "unknown option 'timeout'"),
+        ("redis://[::1", "expected host[:port], got '[::1'"),
+        ("redis://h?prefix={a}", "prefix: expected a name without braces, got '{a}'"),
+        ("redis://h?ssl_ca_certs=ca.pem", "ssl_ca_certs is for rediss://"),
+        ("rediss://h?ssl_cert_reqs=maybe", "ssl_cert_reqs: expected none or required, got 'maybe'"),
         ("redis+sentinel://h", "expected the name of the service"),
         ("redis+cluster://h/1", "a cluster has only database 0"),
         ("unix://", "expected the path of a socket"),

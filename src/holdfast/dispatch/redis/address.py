@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 from holdfast.errors import ConfigError
 
@@ -42,7 +42,10 @@ _SCHEMES: Final = {
 }
 _TLS: Final = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs")
 _OPTIONS: Final = ("prefix", "db", "sentinel_user", "sentinel_password", *_TLS)
-_HOST = re.compile(r"^(\[[0-9a-fA-F:.%]+\]|[^:\[\]/]+)(?::(\d{1,5}))?$")
+_URL = re.compile(r"([a-z+]+)://([^/?#]*)([^?#]*)\??([^#]*)(.*)", re.DOTALL | re.IGNORECASE)
+"""Not `urlsplit`, which knows of one host only."""
+_HOST = re.compile(r"(\[[0-9a-fA-F:.]+(?:%[\w.-]+)?\]|[^:\[\]/]+)(?::(\d{1,5}))?")
+_ESCAPE: Final = "in a user or password write %2F for /, %3F for ?, %23 for # and %40 for @"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,25 +68,29 @@ class Address:
         """For people; without the password."""
         if self.kind is Kind.SOCKET:
             return self.path
-        return ",".join(f"{host}:{port}" for host, port in self.hosts)
+        hosts = ((f"[{host}]" if ":" in host else host, port) for host, port in self.hosts)
+        return ",".join(f"{host}:{port}" for host, port in hosts)
 
 
 def parse(url: str) -> Address:
     """Read a `redis_url`. ConfigError says what is wrong with it."""
-    parts = urlsplit(url)
-    scheme, secure = parts.scheme, parts.scheme.startswith("rediss")
+    found = _URL.fullmatch(url)
+    scheme, place, path, query, rest = found.groups() if found else ("", "", "", "", "")
+    scheme, secure = scheme.lower(), scheme.lower().startswith("rediss")
     if secure:
         scheme = "redis" + scheme.removeprefix("rediss")
     kind = _SCHEMES.get(scheme)
     if kind is None:
         raise _wrong(
             "expected redis://, rediss://, redis+sentinel://, redis+cluster:// or unix://, "
-            f"got {parts.scheme or url.partition(':')[0]}://…"
+            f"got {url.partition(':')[0]}://…"
         )
-    options = _options(parts.query)
-    access, _, hosts = parts.netloc.rpartition("@")
+    access, _, hosts = place.rpartition("@")
+    if rest or (kind is not Kind.SOCKET and "@" in path) or ("@" in query and not _are(hosts)):
+        raise _wrong(_ESCAPE)  # and show nothing: it may be half a password
+    options = _options(query, secure=secure)
     user, _, password = access.partition(":")
-    path = unquote(parts.path)
+    path = unquote(path)
     service, db = _path(kind, path, options)
     return Address(
         kind=kind,
@@ -100,18 +107,28 @@ def parse(url: str) -> Address:
     )
 
 
-def _options(query: str) -> Mapping[str, str]:
+def _options(query: str, *, secure: bool) -> Mapping[str, str]:
     options = dict(parse_qsl(query))
-    for name in options:
+    for name, value in options.items():
         if name not in _OPTIONS:
             raise _wrong(f"unknown option {name!r}; there are {', '.join(_OPTIONS)}")
+        if name in _TLS and not secure:
+            raise _wrong(f"{name} is for rediss://; without that nothing is encrypted")
+        if name == "ssl_cert_reqs" and value not in ("none", "required"):
+            raise _wrong(f"ssl_cert_reqs: expected none or required, got {value!r}")
+        if name == "prefix" and not {"{", "}"}.isdisjoint(value):
+            raise _wrong(f"prefix: expected a name without braces, got {value!r}")
     return options
+
+
+def _are(hosts: str) -> bool:
+    return all(_HOST.fullmatch(part) for part in hosts.split(","))
 
 
 def _hosts(text: str, default: int) -> tuple[Host, ...]:
     hosts = []
     for part in text.split(","):
-        found = _HOST.match(part)
+        found = _HOST.fullmatch(part)
         if found is None or int(found[2] or default) > 65_535:
             raise _wrong(f"expected host[:port], got {part!r}")
         hosts.append((found[1].strip("[]"), int(found[2] or default)))

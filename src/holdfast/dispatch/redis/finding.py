@@ -61,8 +61,8 @@ async def open_ear(
 
 async def _greet(line: Line, address: Address) -> None:
     hello: list[Word] = ["HELLO", 3]
-    if address.password is not None:
-        hello += ["AUTH", address.user or "default", address.password]
+    if address.password is not None or address.user is not None:
+        hello += ["AUTH", address.user or "default", address.password or ""]
     try:
         await line.ask(*hello, "SETNAME", "holdfast", patience=HANDSHAKE)
     except Refused as error:
