@@ -5,6 +5,7 @@ attempt. The server is told what to say by `failCommand`, as MongoDB's own tests
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -113,3 +114,22 @@ async def test_a_list_whose_cursor_is_gone_is_unavailable(server: MoodyServer, u
 
         with pytest.raises(StoreUnavailable):
             await store.list(TaskFilter(), limit=1000)
+
+
+async def test_a_longer_retention_is_told_to_the_server_though_it_was_busy_at_first(
+    server: MoodyServer, url: str
+) -> None:
+    """It would go on removing what is to be kept."""
+    client: MongoClient[dict[str, Any]] = MongoClient(url)
+    with client:
+        async with MongoStore(url) as store:
+            server.fail("collMod", 24)
+            with suppress(StoreUnavailable):
+                await store.prune(retention=1000.0, dead_letter_retention=2000.0, limit=1)
+
+            await store.prune(retention=1000.0, dead_letter_retention=2000.0, limit=1)
+
+        indexes = client.get_default_database()["holdfast.tasks"].index_information()
+    day = 86_400
+    kept = [indexes[name]["expireAfterSeconds"] - day for name in ("ended_on", "died_on")]
+    assert kept == [1000, 2000]

@@ -8,7 +8,6 @@ retentions, and a day more: they are for a store that nobody prunes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from datetime import timedelta
 from typing import Final
 
@@ -21,6 +20,7 @@ from holdfast.stores.columns import as_time, span_us
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document, Place
+from holdfast.stores.mongo.faults import is_away
 from holdfast.stores.mongo.filters import query_of
 from holdfast.stores.mongo.fleet import ALIVE
 from holdfast.stores.mongo.points import reached
@@ -65,11 +65,14 @@ class Forgets(Connected):
         """Set the TTL indexes; without the right to, prune does it all."""
         if self._clock is not None or self._kept_for == (ended, died):
             return
-        with suppress(OperationFailure):
+        try:
             for name, seconds in (("ended_on", ended), ("died_on", died)):
                 after = int(min(seconds + _DAY, NEVER))
                 index = {"name": name, "expireAfterSeconds": after}
                 await db.tasks.database.command("collMod", db.tasks.name, index=index)
+        except OperationFailure as error:
+            if is_away(error):
+                raise  # a shorter one that the server was told before must not stand
         self._kept_for = (ended, died)
 
 
