@@ -22,6 +22,7 @@ from __future__ import annotations
 import os
 import secrets
 import socket
+import threading
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 
@@ -46,6 +47,7 @@ class PostgresDispatcher:
         self._schema = schema
         self._owner = os.getpid()
         self._ears: tuple[CallEar, ...] = ()
+        self._guard = threading.Lock()
         self._board = self._new_board()
 
     async def mode(self) -> str:
@@ -72,15 +74,24 @@ class PostgresDispatcher:
     async def listen(self, queues: Collection[str] | None) -> AsyncIterator[Listener]:
         if os.getpid() != self._owner:
             self._forked()
-        ear = CallEar(queues, self._board)
-        self._ears = (*self._ears, ear)
-        self._board.ears = self._ears
-        self._board.start()
+        with self._guard:
+            ear = CallEar(queues, self._board)
+            self._ears = (*self._ears, ear)
+            self._board.ears = self._ears
+            self._board.start()
         try:
             yield ear
         finally:
             self._ears = tuple(other for other in self._ears if other is not ear)
             self._board.ears = self._ears
+
+    async def rest(self) -> None:
+        """Let go of the connection, unless somebody listens."""
+        with self._guard:
+            if self._ears or not self._board.has_started:
+                return
+            board, self._board = self._board, self._new_board()
+        await board.close()
 
     async def close(self) -> None:
         board, self._board = self._board, self._new_board()
@@ -94,6 +105,7 @@ class PostgresDispatcher:
         # The ears, the thread and the socket are the parent's.
         self._owner = os.getpid()
         self._ears = ()
+        self._guard = threading.Lock()
         self._board = self._new_board()
 
 

@@ -81,6 +81,10 @@ class Switchboard:
                 )
                 self._thread.start()
 
+    @property
+    def has_started(self) -> bool:
+        return self._thread is not None
+
     async def mode(self) -> str:
         """`listen` or `poll`."""
         self.start()

@@ -68,6 +68,15 @@ class RidingDispatcher(Protocol):
 
 
 @runtime_checkable
+class RestingDispatcher(Protocol):
+    """A dispatcher that costs something while another one is in charge."""
+
+    async def rest(self) -> None:
+        """Let go of connections, unless somebody listens. They come back with whoever needs one."""
+        ...
+
+
+@runtime_checkable
 class HintingDispatcher(Protocol):
     """A dispatcher that cannot hear commits, and so guesses when they come."""
 

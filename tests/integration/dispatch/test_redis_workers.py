@@ -217,6 +217,41 @@ async def test_postgresql_neither_notifies_nor_listens(
     assert not [text for text in listening if "LISTEN" in text.upper() or "sleep" in text]
 
 
+async def test_postgresql_is_let_go_of_when_redis_is_back(
+    own_redis: RedisServer, fresh_database: str
+) -> None:
+    """It listened while Redis was away, one more connection for every process."""
+    shop = Shop(fresh_database, own_redis)
+    db = await asyncpg.connect(fresh_database)
+    async with shop.app() as caller, shop.sleeping(shop.app()) as worker:
+        dispatchers = [caller.client.dispatcher, worker.client.dispatcher]
+
+        async def are_in_mode(mode: str) -> bool:
+            return [await each.mode() for each in dispatchers] == [mode, mode]
+
+        own_redis.kill9()
+        await eventually(lambda: are_in_mode("listen"))
+        handle = await caller.registry["double"].submit_async(4)
+        assert await handle.result_async(timeout=SOON) == 8
+        assert await _listeners(db) == 2
+        own_redis.start()
+        await eventually(lambda: are_in_mode("redis"))
+
+        async def nobody_listens() -> bool:
+            return await _listeners(db) == 0
+
+        await eventually(nobody_listens, within=5)
+        handle = await caller.registry["double"].submit_async(4)
+        assert await handle.result_async(timeout=SOON) == 8
+    await db.close()
+
+
+async def _listeners(db: asyncpg.Connection) -> int:
+    """Connections for wake-ups."""
+    words = ("LISTEN", ".sleep(", ".awake(", ".wake(")
+    return sum(any(word in text for word in words) for text in await _statements(db))
+
+
 async def _statements(db: asyncpg.Connection) -> Sequence[str]:
     rows = await db.fetch(
         "SELECT query FROM pg_stat_activity"

@@ -46,6 +46,7 @@ class Board:
         store: tells the name of the store, which its keys begin with.
         process: this process's name among all.
         otherwise: wakes without Redis.
+        rest: lets go of what that needs, if nobody uses it.
     """
 
     def __init__(
@@ -53,7 +54,9 @@ class Board:
         address: Address,
         store: Callable[[], Awaitable[str]],
         process: str,
+        *,
         otherwise: Callable[[Mapping[str, int]], None],
+        rest: Callable[[], Awaitable[None]],
     ) -> None:
         self._address = address
         self._store = store
@@ -65,6 +68,8 @@ class Board:
         self._known: Future[None] = Future()
         self._line: Line | None = None
         self._scripts: Scripts | None = None
+        self._rest = rest
+        self._resting: asyncio.Future[None] | None = None
         self._calls = Calls(otherwise)
         self._beds = Beds(self.call)
 
@@ -241,9 +246,19 @@ class Board:
         await self._calls.finish(PARTING)
         if self._line is not None:
             await self._line.rest()
+        if self._resting is not None:
+            await asyncio.wait({self._resting}, timeout=PARTING)
 
     async def _serve_once(self, line: Line, scripts: Scripts) -> None:
         await asyncio.wait({line.lost}, timeout=BEAT)
         if line.lost.done():
             raise line.lost.result()
         await self._beds.beat(line, scripts)
+        if self._resting is None or self._resting.done():
+            self._resting = asyncio.ensure_future(self._let_others_rest())
+
+    async def _let_others_rest(self) -> None:
+        try:
+            await self._rest()
+        except Exception as error:  # noqa: BLE001 - then it costs what it costs
+            logger.debug("dispatch.restless: %s", error)

@@ -16,10 +16,10 @@ before every sleep.
 **Commits are not heard.** A task that was stored in somebody's own transaction is called for 10, 50
 and 250 ms after; the poll finds it if the commit takes longer.
 
-**Without Redis** the store's own dispatcher is in charge, as if Redis had never been: while Redis
-is there it is not even connected. Redis has a third of a second for an answer, and is tried again
-at least every two seconds. Each change is told once, and has every ear look once, because nobody
-knows what was missed.
+**Without Redis** the store's own dispatcher is in charge, as if Redis had never been; while Redis
+is there it is not connected, or no longer. Redis has a third of a second for an answer, and is
+tried again at least every two seconds. Each change is told once, and has every ear look once,
+because nobody knows what was missed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,12 @@ from contextlib import asynccontextmanager
 from holdfast.dispatch.redis.address import parse
 from holdfast.dispatch.redis.board import Board
 from holdfast.dispatch.redis.ear import RedisEar
-from holdfast.ports.dispatcher import Dispatcher, Listener, RidingDispatcher
+from holdfast.ports.dispatcher import (
+    Dispatcher,
+    Listener,
+    RestingDispatcher,
+    RidingDispatcher,
+)
 
 
 class RedisDispatcher:
@@ -111,7 +116,17 @@ class RedisDispatcher:
         await self._fallback.close()
 
     def _new_board(self) -> Board:
-        return Board(self._address, self._name, secrets.token_hex(6), self._fallback.wake)
+        return Board(
+            self._address,
+            self._name,
+            secrets.token_hex(6),
+            otherwise=self._fallback.wake,
+            rest=self._rest,
+        )
+
+    async def _rest(self) -> None:
+        if isinstance(self._fallback, RestingDispatcher):
+            await self._fallback.rest()
 
     async def _name(self) -> str:
         return self._address.prefix or await self._store()
