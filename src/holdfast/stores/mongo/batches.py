@@ -13,11 +13,14 @@ slow submitter finds its batch given up, and tries again.
 
 from __future__ import annotations
 
+import asyncio
+import time
 from collections.abc import Sequence
 from secrets import token_hex
 from typing import Final
 
-from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure
+from pymongo.asynchronous.client_session import AsyncClientSession
+from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure, PyMongoError
 from pymongo.read_concern import ReadConcern
 
 from holdfast.stores.columns import as_time
@@ -29,6 +32,9 @@ from holdfast.stores.mongo.points import reached
 
 PATIENCE: Final = 10_000_000
 """Microseconds after which a batch without a word is given up."""
+_UNANSWERED: Final = 5.0
+_PAUSE: Final = 0.05
+"""Seconds for which a commit without an answer is sent again, and between two times."""
 _KEYS: Final = ("unique", "idempotent")
 
 
@@ -52,11 +58,25 @@ async def _in_a_transaction(db: Collections, documents: Sequence[Document]) -> b
             await session.start_transaction(ReadConcern("snapshot"), DURABLE),
         ):
             await db.tasks.insert_many(documents, session=session)
+            await _commit(session)
     except OperationFailure as error:
         if error.has_error_label("TransientTransactionError"):
             return False
         raise
     return True
+
+
+async def _commit(session: AsyncClientSession) -> None:
+    """Sent again for a while if nobody answers: left open, it would keep its keys for a minute."""
+    began = time.monotonic()
+    while True:
+        try:
+            return await session.commit_transaction()
+        except PyMongoError as error:
+            is_unknown = error.has_error_label("UnknownTransactionCommitResult")
+            if not is_unknown or time.monotonic() - began > _UNANSWERED:
+                raise
+        await asyncio.sleep(_PAUSE)
 
 
 async def _staged(db: Collections, documents: Sequence[Document], now: int) -> bool:
