@@ -20,6 +20,9 @@ from holdfast.testing.servers.redis import RedisServer
 SOON = 5.0
 POLL = "30s"
 
+one_store_is_enough = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
+"""Where all is between the client, Redis and the workers."""
+
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
@@ -100,6 +103,7 @@ async def test_a_submit_elsewhere_wakes_a_worker(shop: Shop, caller: Holdfast) -
         assert await handle.result_async(timeout=SOON) == 8
 
 
+@one_store_is_enough
 async def test_one_task_wakes_one_worker_of_many(shop: Shop, caller: Holdfast) -> None:
     apps = [shop.app() for _ in range(4)]
     async with (
@@ -146,6 +150,7 @@ async def test_who_waits_for_a_lock_starts_when_it_is_free(shop: Shop, caller: H
         assert time.monotonic() - began < SOON
 
 
+@one_store_is_enough
 async def test_a_resumed_queue_is_looked_at(shop: Shop, caller: Holdfast) -> None:
     async with shop.sleeping(shop.app()):
         await caller.client.pause("default")
@@ -157,6 +162,7 @@ async def test_a_resumed_queue_is_looked_at(shop: Shop, caller: Holdfast) -> Non
         assert await handle.result_async(timeout=SOON) == 8
 
 
+@one_store_is_enough
 async def test_a_worker_that_may_take_it_is_among_those_woken(shop: Shop, caller: Holdfast) -> None:
     async with (
         shop.sleeping(shop.app()),  # has slept longer, and cannot take it
@@ -168,6 +174,7 @@ async def test_a_worker_that_may_take_it_is_among_those_woken(shop: Shop, caller
         assert shop.ran == ["1:default"]
 
 
+@one_store_is_enough
 async def test_a_server_whose_workers_over_http_have_left_is_not_called(
     shop: Shop, caller: Holdfast
 ) -> None:
@@ -183,6 +190,7 @@ async def test_a_server_whose_workers_over_http_have_left_is_not_called(
         await remote.close()
 
 
+@one_store_is_enough
 async def test_workers_of_other_queues_sleep_on(shop: Shop, caller: Holdfast) -> None:
     async with (
         shop.sleeping(shop.app(queues=["films"])),
