@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import socket
 import time
@@ -12,6 +13,8 @@ from contextlib import ExitStack, asynccontextmanager
 import pytest
 from tests.integration.dispatch.redis_kit import Dispatch, call, dispatchers, settled
 
+from holdfast.dispatch.polling import PollingDispatcher
+from holdfast.dispatch.redis.dispatcher import RedisDispatcher
 from holdfast.testing.servers.redis import RedisServer
 
 
@@ -117,6 +120,27 @@ async def test_a_sentinel_that_says_nothing_is_passed_over(
 
         assert await there.mode() == "redis"
     assert "dispatch.lost" not in caplog.text
+
+
+async def test_a_store_that_does_not_tell_its_name_is_not_taken_for_a_lost_redis(
+    own_redis: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="holdfast.dispatch")
+    asked = itertools.count(1)
+
+    async def name() -> str:
+        if next(asked) == 1:
+            raise ConnectionError("the database starts up")
+        return "shop"
+
+    here = RedisDispatcher(own_redis.url, store=name, fallback=PollingDispatcher())
+    assert await here.mode() == "poll"
+    await settled(here, "redis")
+    await here.close()
+
+    lost, back = caplog.messages
+    assert "the store does not tell its name: the database starts up" in lost
+    assert back.startswith("dispatch.back")
 
 
 def connected(server: RedisServer) -> list[str]:

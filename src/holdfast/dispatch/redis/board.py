@@ -214,7 +214,7 @@ class Board:
 
     async def _connect(self, turn: int) -> tuple[Line, Scripts]:
         if self._scripts is None:
-            self._scripts = Scripts(await self._store())
+            self._scripts = Scripts(await self._ask_name())
         scripts = self._scripts
         async with asyncio.timeout(FIND_OUT):
             line = await open_line(self._address, scripts.tag, turn=turn, heard=self._beds.heard)
@@ -226,6 +226,12 @@ class Board:
                 line.drop(ConnectionError(str(error)))
                 raise
         return line, scripts
+
+    async def _ask_name(self) -> str:
+        try:
+            return await self._store()
+        except Exception as error:
+            raise ConnectionError(f"the store does not tell its name: {error}") from error
 
     def _change(self, line: Line | None, scripts: Scripts | None) -> None:
         """The mode is another: everybody looks, and waits and calls in the new way."""
