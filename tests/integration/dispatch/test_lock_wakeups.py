@@ -1,8 +1,8 @@
 """A lock that is let go in one queue wakes the worker of another, where the next in line waits.
 
 Nobody polls here for a minute: only a wake-up explains a task that starts in time. Each app is a
-process as far as its store and dispatcher can tell; where one must die it is a real one. What was
-when is read from the store, by its own clock.
+process as far as its store and dispatcher can tell. What was when is read from the store, by its
+own clock.
 """
 
 from __future__ import annotations
@@ -10,8 +10,6 @@ from __future__ import annotations
 import asyncio
 import os
 import secrets
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -25,6 +23,7 @@ from holdfast.core.task import TaskError
 from holdfast.dispatch import postgres
 from holdfast.remote import RemoteResult, ResultStatus
 from holdfast.testing.eventually import eventually
+from holdfast.testing.factories import worker_info
 from holdfast.testing.servers.redis import RedisServer
 from holdfast.worker.worker import Worker
 
@@ -42,21 +41,6 @@ WAYS = {
     "postgres-redis": "redis",
     "mongo-redis": "redis",
 }
-
-DOOMED = """
-import asyncio, sys
-from holdfast import Holdfast
-
-url, redis_url = sys.argv[1:]
-app = Holdfast(url=url, redis_url=redis_url or None, queues=["a"], poll="60s")
-
-@app.task(name="hold", queue="a", lock="k")
-async def hold() -> None:
-    print("started", flush=True)
-    await asyncio.sleep(600)
-
-asyncio.run(app.run_worker())
-"""
 
 
 class Street:
@@ -247,19 +231,23 @@ async def test_when_a_holder_that_has_not_started_is_cancelled(
         await starts_soon_after(ended.finished_at, waiter)
 
 
-async def test_when_the_holders_process_was_killed(
-    street: Street, caller: Holdfast, sleeper: Worker
-) -> None:
+async def test_when_the_holders_worker_was_killed(street: Street, caller: Holdfast) -> None:
     """A third process rescues its task, which then stands behind one that is more urgent."""
     holder = await caller.registry["hold"].submit_async()
-    await asyncio.to_thread(start_and_be_killed, street)
-    waiter = await in_line(caller, sleeper, priority="high")
+    killed = worker_info()
+    await caller.client.store.register(killed)
+    claimed = await caller.client.store.claim(
+        killed.id, queues=["a"], capabilities=frozenset(), limit=1
+    )
+    assert [claim.task_id for claim in claimed.claims] == [holder.id]
 
-    async with street.opened(lease="1s", sweep="200ms") as server:
-        maintaining = asyncio.create_task(server.maintain())
-        await waiter.result_async(timeout=20)
-        maintaining.cancel()
-        await asyncio.wait({maintaining})
+    async with street.working(queues=["b"], heartbeat="100ms") as sleeper:
+        waiter = await in_line(caller, sleeper, priority="high")
+        async with street.opened(lease="1s", sweep="100ms") as server:
+            maintaining = asyncio.create_task(server.maintain())
+            await waiter.result_async(timeout=20)
+            maintaining.cancel()
+            await asyncio.wait({maintaining})
 
     await starts_soon_after(await release_of(holder), waiter)
 
@@ -343,17 +331,6 @@ async def test_a_retry_after_a_worker_over_http_starts_when_it_is_due(
     picture = await caller.client.get(task.id)
     assert picture.started_at is not None
     assert 0 <= (picture.started_at - picture.run_at).total_seconds() < SOON
-
-
-def start_and_be_killed(street: Street) -> None:
-    """A worker process that takes the task, and dies over it."""
-    command = [sys.executable, "-c", DOOMED, street.url, street.redis_url or ""]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as doomed:
-        try:
-            assert doomed.stdout is not None
-            assert doomed.stdout.readline() == "started\n"
-        finally:
-            doomed.kill()
 
 
 @asynccontextmanager
