@@ -11,10 +11,19 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import ExitStack, asynccontextmanager
 
 import pytest
-from tests.integration.dispatch.redis_kit import Dispatch, call, dispatchers, settled
+from tests.integration.dispatch.redis_kit import (
+    BACK,
+    LONG,
+    Dispatch,
+    call,
+    dispatchers,
+    settled,
+)
 
 from holdfast.dispatch.polling import PollingDispatcher
 from holdfast.dispatch.redis.dispatcher import RedisDispatcher
+from holdfast.dispatch.redis.ear import RedisEar
+from holdfast.testing.eventually import eventually
 from holdfast.testing.servers.redis import RedisServer
 
 
@@ -84,6 +93,27 @@ async def test_a_crowded_redis_is_told_as_such(
 
     assert "max number of clients reached" in caplog.text
     assert "is needed" not in caplog.text
+
+
+async def test_who_gets_no_line_of_its_own_hears_over_that_of_its_process(
+    own_redis: RedisServer, dispatch: Dispatch
+) -> None:
+    """Redis lets in ten thousand unless told otherwise: five thousand workers have two each."""
+    here, there = dispatch(own_redis.url), dispatch(own_redis.url)
+    assert [await here.mode(), await there.mode()] == ["redis", "redis"]
+    own_redis.command("CONFIG", "SET", "maxclients", 2)
+    async with there.listen(["mail"]) as listener:
+        while await listener.wait(0.01):
+            pass
+        assert isinstance(listener, RedisEar)
+        waiting = asyncio.ensure_future(listener.wait(LONG))
+        await eventually(lambda: listener._sleeper is not None)
+        assert listener._line is None
+
+        here.wake({"mail": 1})
+
+        assert await asyncio.wait_for(waiting, BACK)
+    assert [await here.mode(), await there.mode()] == ["redis", "redis"]
 
 
 @pytest.fixture
