@@ -184,9 +184,9 @@ async def test_a_redis_that_became_slow_is_left_until_it_is_quick_again(
         here = dispatch(f"redis://127.0.0.1:{way.port}")
         assert await here.mode() == "redis"
 
-        way.delay = 0.18  # quick enough for a greeting, too slow for calls
+        way.delay = 0.25  # quick enough for a greeting, too slow for calls
         await settled(here, "poll", within=3.0)
-        await asyncio.sleep(1.5)  # it is tried again meanwhile, and found too slow
+        await asyncio.sleep(2.0)  # it is tried again meanwhile, and found too slow
         assert await here.mode() == "poll"
 
         way.delay = 0.0
