@@ -31,7 +31,10 @@ NOT_NOW = {
     371: "UserWritesBlocked",
     402: "ResourceExhausted",
     433: "AdmissionQueueOverflow",
+    10107: "NotWritablePrimary",
+    11602: "InterruptedDueToReplStateChange",
 }
+NO_MAJORITY, STEPPED_DOWN = 64, 189
 
 
 class MoodyServer(MongoServer):
@@ -42,6 +45,12 @@ class MoodyServer(MongoServer):
 
     def fail(self, command: str, code: int, *, times: int = 1) -> None:
         self._configure({"times": times}, {"failCommands": [command], "errorCode": code})
+
+    def lose_majority(self, command: str, code: int, *, times: int = 1) -> None:
+        """The command is carried out, and answered with the word that others may not have it."""
+        problem = {"code": code, "errmsg": "told to say so"}
+        data = {"failCommands": [command], "writeConcernError": problem}
+        self._configure({"times": times}, data)
 
     def relent(self) -> None:
         self._configure("off", {})
@@ -84,6 +93,25 @@ async def test_what_a_server_cannot_do_now_is_done_later(server: MoodyServer, ur
 
             server.relent()
             assert not await store.save([success(claim)])
+
+
+@pytest.mark.parametrize("code", [NO_MAJORITY, STEPPED_DOWN])
+async def test_what_was_written_without_a_majority_is_asked_for_again_and_written_once(
+    server: MoodyServer, url: str, code: int
+) -> None:
+    async with MongoStore(url) as store:
+        claim = await claimed(store)
+        server.lose_majority("update", code, times=2)
+
+        with pytest.raises(StoreUnavailable, match="cannot work now"):
+            await store.save([success(claim)])
+        server.relent()
+        assert not await store.save([success(claim)])
+
+        history = await store.history(claim.task_id)
+        assert history is not None
+        assert [attempt.ended for attempt in history.attempts] == ["completed"]
+        assert (await store.stats()).refused == 0
 
 
 async def test_a_result_is_not_dropped_because_the_server_was_busy(
