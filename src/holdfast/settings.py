@@ -99,8 +99,8 @@ class Settings:
     `rate_limit` of 0 means none.
     """
 
-    url: str = "sqlite:///holdfast.db"
-    redis_url: str | None = None
+    url: str = field(default="sqlite:///holdfast.db", repr=False)  # there may be passwords in it
+    redis_url: str | None = field(default=None, repr=False)
     lease: float = 30.0
     heartbeat: float = 10.0
     sweep: float = 5.0
@@ -261,6 +261,15 @@ def _url(value: object) -> str:
     raise ValueError(f"expected a URL such as 'sqlite:///holdfast.db', got {value!r}")
 
 
+def _redis_url(value: object) -> str:
+    if isinstance(value, str) and "://" in value:
+        return value
+    raise ValueError(
+        f"expected a URL such as 'redis://localhost:6379', got {value!r}; leave it out to work "
+        "without Redis"
+    )
+
+
 def _duration(value: object) -> float:
     seconds = parse_duration(value)
     if seconds == 0:
@@ -348,7 +357,7 @@ def _secret(value: object) -> str:
 
 _READERS: dict[str, Callable[[object], object]] = {
     "url": _url,
-    "redis_url": _url,
+    "redis_url": _redis_url,
     "lease": _duration,
     "heartbeat": _duration,
     "sweep": _duration,

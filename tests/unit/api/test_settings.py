@@ -194,6 +194,19 @@ def test_a_secret_that_is_too_short_is_refused_without_being_shown() -> None:
     assert SECRET not in repr(Settings(callback_secret=SECRET))
 
 
+def test_passwords_in_urls_are_not_shown() -> None:
+    url, redis_url = f"postgresql://me:{SECRET}@db/shop", f"redis://:{SECRET}@cache"
+
+    assert SECRET not in repr(Settings(url=url, redis_url=redis_url))
+
+
+def test_an_empty_redis_url_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_REDIS_URL", "")
+
+    with pytest.raises(ConfigError, match=r"HOLDFAST_REDIS_URL: .*redis://.*leave it out"):
+        Settings.load()
+
+
 def test_a_bad_value_in_the_environment_names_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOLDFAST_LEASE", "soon")
 
