@@ -14,7 +14,7 @@ from pymongo import MongoClient
 from holdfast import Holdfast, State
 from holdfast.core.attempt import Claim
 from holdfast.core.query import TaskFilter
-from holdfast.errors import StoreUnavailable
+from holdfast.errors import StoreError, StoreUnavailable
 from holdfast.stores.mongo.store import MongoStore
 from holdfast.testing.factories import WINDOW, new_task, new_tasks, success, task_id, worker_info
 from holdfast.testing.servers.mongo import MongoServer
@@ -73,11 +73,11 @@ def url(server: MoodyServer) -> Iterator[str]:
     server.relent()
 
 
-async def claimed(store: MongoStore) -> Claim:
+async def claimed(store: MongoStore, **given: Any) -> Claim:
     """One task, running."""
     info = worker_info()
     await store.register(info)
-    await store.add([new_task()], idempotency_window=WINDOW)
+    await store.add([new_task(**given)], idempotency_window=WINDOW)
     claims = await store.claim(info.id, queues=None, capabilities=frozenset(), limit=1)
     return claims.claims[0]
 
@@ -132,6 +132,18 @@ async def test_a_result_is_not_dropped_because_the_server_was_busy(
         history = await handle.history_async()
     assert task.state is State.COMPLETED
     assert [attempt.ended for attempt in history.attempts] == ["completed"]
+
+
+async def test_a_result_that_does_not_fit_beside_its_payload_is_refused_in_few_words(
+    url: str,
+) -> None:
+    async with MongoStore(url) as store:
+        claim = await claimed(store, payload=b"x" * 9_000_000)
+
+        with pytest.raises(StoreError, match="16 MiB") as raised:
+            await store.save([success(claim, b"y" * 9_000_000)])
+
+        assert len(str(raised.value)) < 300
 
 
 async def test_a_list_whose_cursor_is_gone_is_unavailable(server: MoodyServer, url: str) -> None:

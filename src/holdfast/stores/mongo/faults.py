@@ -31,6 +31,7 @@ a worker that is told of a mistake gives up the result it wanted to save.
 """
 _REFUSED: Final = frozenset({8000, 11, 13, 18, 31, 33, 334})
 """Codes about who we are and what we may do."""
+_TOO_LARGE: Final = frozenset({10334, 17419})
 _APPENDICES: Final = (", full error:", ", Timeout:", " (configured timeouts:")
 _LABELS: Final = (
     "TransientTransactionError", "RetryableWriteError", "RetryableError", "SystemOverloadedError",
@@ -62,6 +63,11 @@ def explain(error: PyMongoError, where: str) -> Exception:
         return StoreError(f"{where}: {_what(error)}. Check the URL, the account and its rights.")
     if isinstance(error, DocumentTooLarge):
         return StoreError(f"{where}: {_what(error)}. Nothing was written.")
+    if isinstance(error, BulkWriteError) and _codes(error) & _TOO_LARGE:
+        return StoreError(
+            f"{where}: a task's document would be larger than the 16 MiB that MongoDB allows. It "
+            "was not written. Lower `max_payload` or `max_result`: they share one document."
+        )
     if isinstance(error, InvalidOperation) and "after close" in str(error):
         return StoreError(f"the store {where} was closed meanwhile")
     return error
