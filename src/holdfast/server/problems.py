@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holdfast import errors
 from holdfast.core.task import Json
 from holdfast.errors import HoldfastError
+from holdfast.traces import trace_of
 
 log = structlog.get_logger("holdfast.server")
 
@@ -236,10 +237,9 @@ def _told(error: Exception, scope: Scope) -> tuple[Message, Message]:
         "path": scope["path"],
     }
     if refused.status >= 500:
-        trace = error if refused.code == "internal_error" else None
-        log.error(
-            "request.failed", status=refused.status, error=repr(error), exc_info=trace, **said
-        )
+        if refused.code == "internal_error":
+            said["exception"] = trace_of(error)
+        log.error("request.failed", status=refused.status, error=repr(error), **said)
     else:
         log.debug("request.refused", status=refused.status, detail=refused.detail, **said)
     return response_of(refused, problem_id)

@@ -16,6 +16,7 @@ from holdfast.client import Client
 from holdfast.core.task import TaskId
 from holdfast.errors import StoreUnavailable, TaskNotFound
 from holdfast.server.news import Snapshot
+from holdfast.traces import trace_of
 
 log = structlog.get_logger("holdfast.server")
 
@@ -63,8 +64,8 @@ class Watch:
                 seen = None
             except StoreUnavailable:
                 continue  # the stream stays; whoever submits and works says so already
-            except Exception:
-                log.exception("watch.failed", task=self._task_id)
+            except Exception as error:  # noqa: BLE001 - said, and looked again
+                log.error("watch.failed", task=self._task_id, exception=trace_of(error))
                 continue
             if seen != self.latest:
                 self.latest = seen

@@ -24,6 +24,7 @@ from holdfast.errors import SchemaMismatch, StoreUnavailable, WorkerGone
 from holdfast.ports.dispatcher import Dispatcher, Listener
 from holdfast.ports.store import TaskStore
 from holdfast.settings import Settings
+from holdfast.traces import trace_of
 from holdfast.worker.outage import Outage
 from holdfast.worker.pace import Pace
 from holdfast.worker.shelf import Shelf
@@ -205,7 +206,7 @@ class Feeder:
 
     async def _wait_out(self, error: Exception) -> None:
         if not isinstance(error, StoreUnavailable):
-            log.error("store.failed", doing="claim", exc_info=error)
+            log.error("store.failed", doing="claim", exception=trace_of(error))
         await self._doze(self._outage.delay(error))
 
     def _receive(self, claimed: Claimed) -> None:

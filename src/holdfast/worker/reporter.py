@@ -18,6 +18,7 @@ from holdfast.core.attempt import Claim, Refusal, Report, Settlement
 from holdfast.core.task import Cost, TaskId
 from holdfast.errors import StoreUnavailable
 from holdfast.ports.store import TaskStore
+from holdfast.traces import trace_of
 from holdfast.worker.outage import Outage
 
 log = structlog.get_logger("holdfast.worker")
@@ -100,8 +101,9 @@ class Reporter:
                 except StoreUnavailable as error:
                     await asyncio.sleep(self._outage.delay(error))
                     continue
-                except Exception:
-                    log.exception("store.failed", doing="report", reports=len(reports))
+                except Exception as error:  # noqa: BLE001 - a report is no promise
+                    trace = trace_of(error)
+                    log.error("store.failed", doing="report", reports=len(reports), exception=trace)
                     return
                 self._outage.over()
                 break

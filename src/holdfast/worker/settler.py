@@ -19,6 +19,7 @@ from holdfast.core.attempt import Refusal, Settlement
 from holdfast.core.task import TaskId
 from holdfast.errors import LeaseLost, StoreUnavailable
 from holdfast.ports.store import TaskStore
+from holdfast.traces import trace_of
 from holdfast.worker.outage import Outage
 from holdfast.worker.reporter import Reporter
 
@@ -126,8 +127,9 @@ class Settler:
                 refusals = await self._store.save(batch)
             except StoreUnavailable as error:
                 await asyncio.sleep(self._outage.delay(error))
-            except Exception:
-                log.exception("store.failed", doing="save", settlements=len(batch))
+            except Exception as error:  # noqa: BLE001 - one of them may be to blame
+                trace = trace_of(error)
+                log.error("store.failed", doing="save", settlements=len(batch), exception=trace)
                 return await self._save_one_by_one(batch)
             else:
                 self._outage.over()

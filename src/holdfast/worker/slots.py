@@ -18,6 +18,7 @@ from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
 from holdfast.errors import StoreUnavailable
+from holdfast.traces import trace_of
 from holdfast.worker.coroutines import CoroutineRunner, Suspended
 from holdfast.worker.middleware.chain import Execute
 from holdfast.worker.pace import Pace
@@ -218,7 +219,7 @@ class Slots:
         if isinstance(error, asyncio.CancelledError) and slot.cancelling():
             run.stop(StopReason.DRAINED)
             return Released()
-        log.error("worker.runner_failed", task=run.claim.task_id, exc_info=error)
+        log.error("worker.runner_failed", task=run.claim.task_id, exception=trace_of(error))
         return judge(run.definition, error)
 
     def _conclude(self, run: Run, outcome: Outcome) -> None:
@@ -233,7 +234,7 @@ class Slots:
     def _went_home(self, slot: asyncio.Task[None]) -> None:
         self._slots.discard(slot)
         if not slot.cancelled() and (error := slot.exception()) is not None:
-            log.error("worker.slot_failed", exc_info=error)
+            log.error("worker.slot_failed", exception=trace_of(error))
             self.open(1)
         if not self._slots:
             self._all_home.set()

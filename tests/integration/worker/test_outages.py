@@ -218,6 +218,24 @@ async def test_a_wrong_schema_ends_the_worker_with_the_reason(shop: Workshop) ->
         await asyncio.wait_for(shop.worker(store=store).run(), 5)
 
 
+async def test_a_fault_of_a_store_is_logged_without_what_was_to_be_saved(
+    shop: Workshop, capsys: pytest.CaptureFixture[str]
+) -> None:
+    @shop.task()
+    async def work() -> str:
+        return "the-password"
+
+    await shop.submit(work)
+    spoiled, store = Spoiled.around(shop.store)
+    spoiled.bugs["save"] = RuntimeError("no such column")
+    async with shop.working(store=store):
+        await eventually(lambda: spoiled.calls["save"] == 1)
+    said = "".join(capsys.readouterr())
+
+    assert "RuntimeError: no such column" in said
+    assert "the-password" not in said
+
+
 async def test_a_save_whose_answer_was_lost_is_repeated_and_counts_once(
     shop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,7 @@ from typing import Protocol
 import structlog
 
 from holdfast.errors import StoreUnavailable
+from holdfast.traces import trace_of
 from holdfast.worker.outage import Outage
 
 log = structlog.get_logger("holdfast.worker")
@@ -38,7 +39,7 @@ async def patrol(agent: Agent, *, jitter: float = 0.1) -> None:
             outage.over()
         except StoreUnavailable as error:
             rest = outage.delay(error)
-        except Exception:
-            log.exception("maintenance.failed", agent=name)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the next round is due
+            log.error("maintenance.failed", agent=name, exception=trace_of(error))
             rest = AFTER_A_FAULT
         await asyncio.sleep(rest * random.uniform(1 - jitter, 1 + jitter))  # noqa: S311 - no secret
