@@ -9,7 +9,7 @@ from itertools import islice
 from holdfast.core.callback import Callback
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.task import Task, TaskId
-from holdfast.stores.memory.values import as_time
+from holdfast.stores.values import as_time
 
 
 @dataclass(slots=True)

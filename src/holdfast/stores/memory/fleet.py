@@ -11,7 +11,7 @@ from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.task import WorkerId
 from holdfast.ports.clock import Clock
 from holdfast.stores.memory.guarded import Guarded
-from holdfast.stores.memory.values import as_time
+from holdfast.stores.values import as_time
 
 _ALIVE: Final = (WorkerStatus.ACTIVE, WorkerStatus.DRAINING)
 

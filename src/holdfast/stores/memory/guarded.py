@@ -7,7 +7,7 @@ from datetime import datetime
 
 from holdfast.ports.clock import Clock
 from holdfast.stores.clock import SystemClock
-from holdfast.stores.memory.values import as_time
+from holdfast.stores.values import as_time
 
 
 class Guarded:

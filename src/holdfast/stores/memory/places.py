@@ -13,7 +13,7 @@ from itertools import islice
 
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.task import State, Task, TaskId
-from holdfast.stores.memory.values import in_us
+from holdfast.stores.values import in_us
 
 
 class Line(list[tuple[int, TaskId]]):

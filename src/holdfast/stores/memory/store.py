@@ -32,12 +32,13 @@ from holdfast.core.task import Added, NewTask, Priority, Reason, State, Task, Ta
 from holdfast.errors import WorkerGone
 from holdfast.ports.clock import Clock
 from holdfast.stores.callees import callees
+from holdfast.stores.keys import KeyBook
 from holdfast.stores.memory.callbacks import CallbackBook
 from holdfast.stores.memory.fleet import KeepsWorkers
-from holdfast.stores.memory.keys import KeyBook
 from holdfast.stores.memory.places import Places
 from holdfast.stores.memory.tokens import KeepsTokens
-from holdfast.stores.memory.values import (
+from holdfast.stores.refusing import NoTransactions
+from holdfast.stores.values import (
     as_time,
     created,
     holds_lease,
@@ -48,7 +49,6 @@ from holdfast.stores.memory.values import (
     span_us,
     started,
 )
-from holdfast.stores.refusing import NoTransactions
 
 _AHEAD_CAP = 1000
 _MINUTE = 60_000_000

@@ -8,7 +8,7 @@ from dataclasses import replace
 from holdfast.core.token import Scope, Token
 from holdfast.ports.clock import Clock
 from holdfast.stores.memory.guarded import Guarded
-from holdfast.stores.memory.values import as_time, span_us
+from holdfast.stores.values import as_time, span_us
 
 
 class KeepsTokens(Guarded):

@@ -21,8 +21,7 @@ from holdfast.core.task import Added, NewTask, State, TaskId
 from holdfast.errors import StoreUnavailable
 from holdfast.ports.clock import Clock
 from holdfast.stores.columns import span_us
-from holdfast.stores.memory.keys import KeyBook, Plan, Seen
-from holdfast.stores.memory.values import created
+from holdfast.stores.keys import KeyBook, Plan, Seen
 from holdfast.stores.mongo.batches import finish, insert_all
 from holdfast.stores.mongo.chronicle import event_entry, weight_of
 from holdfast.stores.mongo.connected import Connected
@@ -41,6 +40,7 @@ from holdfast.stores.mongo.locks import pass_on
 from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.schema import BOARD
 from holdfast.stores.mongo.steps import Site, Steps, drive_async
+from holdfast.stores.values import created
 
 _PAUSE: Final = 0.005
 _LONGEST_PAUSE: Final = 0.2

@@ -14,7 +14,6 @@ from holdfast.core.lifecycle import REQUEUEABLE, UNFINISHED
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Reason, State, Task, TaskId
 from holdfast.stores.columns import as_time, span_us
-from holdfast.stores.memory.values import renewed
 from holdfast.stores.mongo.alarms import end
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
@@ -23,6 +22,7 @@ from holdfast.stores.mongo.drafts import Draft, write
 from holdfast.stores.mongo.filters import query_of
 from holdfast.stores.mongo.locks import pass_on
 from holdfast.stores.mongo.points import reached
+from holdfast.stores.values import renewed
 
 WITHOUT_HISTORY: Final = {"attempts": 0, "events": 0}
 _SLICE: Final = 500

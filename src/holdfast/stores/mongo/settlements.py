@@ -16,7 +16,6 @@ from holdfast.core.attempt import Refusal, Report, Settlement
 from holdfast.core.lifecycle import cancelled_instead
 from holdfast.core.task import AttemptEnd, Json, State, TaskId
 from holdfast.stores.columns import as_time
-from holdfast.stores.memory.values import holds_lease, reported, settled
 from holdfast.stores.mongo.chronicle import MOST_BYTES, running_attempt
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
@@ -26,6 +25,7 @@ from holdfast.stores.mongo.faults import is_away
 from holdfast.stores.mongo.locks import pass_on
 from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.schema import BOARD
+from holdfast.stores.values import holds_lease, reported, settled
 
 LEAN_NOW: Final[Sequence[Document]] = [{"$set": {"now": "$$NOW"}}, {"$project": LEAN}]
 _REFUSED: Final = "late_result_refused"

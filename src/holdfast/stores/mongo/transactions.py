@@ -39,7 +39,6 @@ from holdfast.errors import HoldfastError, LeaseLost, StoreUnavailable
 from holdfast.ports.clock import Clock
 from holdfast.shielding import to_the_end
 from holdfast.stores.columns import in_us
-from holdfast.stores.memory.values import holds_lease
 from holdfast.stores.mongo.address import Address
 from holdfast.stores.mongo.chronicle import chapter_of
 from holdfast.stores.mongo.connections import CODEC, DURABLE, Collections, Connections
@@ -58,6 +57,7 @@ from holdfast.stores.mongo.settlements import (
     settle,
 )
 from holdfast.stores.mongo.steps import Session, Site, Steps, drive, drive_async, site_of
+from holdfast.stores.values import holds_lease
 
 T = TypeVar("T")
 

@@ -23,7 +23,7 @@ from holdfast.core.task import Added, NewTask, State, TaskId
 from holdfast.errors import InvalidOption
 from holdfast.ports.clock import Clock
 from holdfast.stores.columns import in_us, span_us
-from holdfast.stores.memory.keys import KeyBook
+from holdfast.stores.keys import KeyBook
 from holdfast.stores.mongo.add import document_of, introduce, look_up, release
 from holdfast.stores.mongo.connected import now_command
 from holdfast.stores.mongo.connections import CODEC
