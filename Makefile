@@ -4,8 +4,8 @@
 .DEFAULT_GOAL := help
 BIN := .venv/bin
 # Most tests wait for processes and clocks, so more of them than cores; those that kill are heavier.
-JOBS ?= 4
-HEAVY_JOBS ?= 2
+JOBS ?= 5
+HEAVY_JOBS ?= 3
 PYTEST := $(BIN)/python -m pytest
 # With ARGS="-k something" one of the two runs may find no test (exit code 5); that is no failure.
 UNLESS_NONE = $(if $(ARGS),|| [ $$? -eq 5 ])

@@ -15,7 +15,7 @@ from contextlib import suppress
 from typing import Protocol
 
 from holdfast.core.task import WorkerId
-from holdfast.errors import HoldfastError, StoreError
+from holdfast.errors import StoreError
 from holdfast.worker.groups import kill_groups
 from holdfast.worker.line import Lease
 from holdfast.worker.liveness import Liveness, liveness
@@ -66,7 +66,7 @@ class Stores:
             store = await self._store(lease.url)
             async with asyncio.timeout(max(PATIENCE, lease.heartbeat)):
                 return await store.beat(lease.worker_id)
-        except (HoldfastError, TimeoutError) as error:
+        except Exception as error:  # noqa: BLE001 - a heart that stops costs every running task
             self._say("heart.store_unavailable", error)
             return None
 
@@ -79,7 +79,7 @@ class Stores:
                 async with asyncio.timeout(PATIENCE):
                     await store.bury(lease.worker_id, beats=None)
                 return
-            except (HoldfastError, TimeoutError) as error:
+            except Exception as error:  # noqa: BLE001 - as for a beat
                 self._say("heart.store_unavailable", error)
                 await asyncio.sleep(RETRY)
 

@@ -13,9 +13,14 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
+import structlog
+
 from holdfast.core.task import WorkerId
 from holdfast.errors import StoreUnavailable
 from holdfast.ports.store import WorkerStore
+from holdfast.traces import trace_of
+
+log = structlog.get_logger("holdfast.worker")
 
 
 class Heart(Protocol):
@@ -55,8 +60,10 @@ class ThreadHeart:
             while not self._closed.wait(self._every):
                 try:
                     runner.run(self._one())
-                except StoreUnavailable:
-                    continue  # the next beat is soon enough: a lease lasts several
+                except Exception as error:  # noqa: BLE001 - a heart that stops costs every task
+                    # The next beat is soon enough: a lease lasts several.
+                    if not isinstance(error, StoreUnavailable):
+                        log.error("heart.failed", exception=trace_of(error))
 
     async def _one(self) -> None:
         await self._store.beat(self._worker_id)

@@ -25,12 +25,15 @@ class FakeStore:
         self.away = False
         self.silent = False
         self.gives_up = False
+        self.fault: Exception | None = None
 
     async def open(self) -> None: ...
 
     async def close(self) -> None: ...
 
     async def beat(self, worker_id: WorkerId) -> bool:
+        if self.fault is not None:
+            raise self.fault
         if self.away:
             raise StoreUnavailable("the disk is full")
         if self.silent:
@@ -80,6 +83,16 @@ async def test_a_store_that_is_away_is_asked_again_soon_and_said_once(
     assert [record.getMessage() for record in caplog.records] == [
         "heart.store_unavailable: the disk is full"
     ]
+    assert await beater.tick() == 10.0
+
+
+async def test_a_fault_that_nobody_thought_of_does_not_stop_the_heart(store: FakeStore) -> None:
+    beater = Beater(Stores(), os.getpid())
+    beater.set_lease(lease())
+    store.fault = RuntimeError("a bug of a driver")
+
+    assert await beater.tick() == 0.01
+    store.fault = None
     assert await beater.tick() == 10.0
 
 
