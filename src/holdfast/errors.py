@@ -58,6 +58,7 @@ __all__ = [
     "ServiceError",
     "Snooze",
     "StoreError",
+    "StoreRefused",
     "StoreUnavailable",
     "TaskCancelled",
     "TaskFailed",
@@ -207,6 +208,10 @@ class StoreError(HoldfastError):
 
 class StoreUnavailable(StoreError):
     """The store cannot take the write now. Nothing was acknowledged; try again later."""
+
+
+class StoreRefused(StoreUnavailable):
+    """The store does not let this account in, or not do this. Who runs already tries again."""
 
 
 class SchemaMismatch(StoreError):

@@ -21,7 +21,7 @@ import uvicorn
 
 from holdfast.app import Holdfast
 from holdfast.ending import end
-from holdfast.errors import ConfigError, StoreUnavailable
+from holdfast.errors import ConfigError, StoreRefused, StoreUnavailable
 from holdfast.server.app import create_app
 from holdfast.server.callbacks.courier import Courier
 from holdfast.server.connections import Connection
@@ -185,6 +185,8 @@ async def _opened(app: Holdfast, stopping: asyncio.Event) -> bool:
     while not stopping.is_set():
         try:
             await app.open_async()
+        except StoreRefused:
+            raise
         except StoreUnavailable as error:
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), outage.delay(error))

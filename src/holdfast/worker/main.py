@@ -15,7 +15,7 @@ from contextlib import suppress
 from types import TracebackType
 from typing import NoReturn
 
-from holdfast.errors import ConfigError, HoldfastError, StoreUnavailable
+from holdfast.errors import ConfigError, HoldfastError, StoreRefused, StoreUnavailable
 from holdfast.worker.line import NOW, REFUSED_CODE, SupervisorLine, stop_signals
 from holdfast.worker.liveness import die_with_parent
 from holdfast.worker.loading import LoadedApp, load_app
@@ -99,11 +99,13 @@ async def _work(
 
 
 async def _open(app: LoadedApp) -> None:
-    """Open the store, however long it is away."""
+    """Open the store, however long it is away; not if it lets nobody in."""
     outage = Outage("open")
     while True:
         try:
             await app.open_async()
+        except StoreRefused:
+            raise
         except StoreUnavailable as error:
             await asyncio.sleep(outage.delay(error))
         else:

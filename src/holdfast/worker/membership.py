@@ -19,7 +19,7 @@ import structlog
 from holdfast.core.attempt import Refusal
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.task import WorkerId
-from holdfast.errors import StoreUnavailable
+from holdfast.errors import StoreRefused, StoreUnavailable
 from holdfast.ports.store import WorkerStore
 from holdfast.settings import Settings
 from holdfast.worker.outage import Outage
@@ -69,6 +69,8 @@ class Membership:
             try:
                 await self._store.register(self._info())
             except StoreUnavailable as error:
+                if isinstance(error, StoreRefused) and self._heart is None:
+                    raise  # it has not begun: whoever starts it should know
                 await asyncio.sleep(self._outage.delay(error))
             else:
                 break

@@ -18,7 +18,7 @@ from pymongo.errors import (
     WTimeoutError,
 )
 
-from holdfast.errors import StoreError, StoreUnavailable
+from holdfast.errors import StoreError, StoreRefused, StoreUnavailable
 
 _AWAY: Final = frozenset({
     6, 7, 24, 43, 46, 50, 64, 89, 91, 100, 112, 117, 133, 134, 175, 189, 202, 216, 217, 225, 237,
@@ -60,7 +60,7 @@ def explain(error: PyMongoError, where: str) -> Exception:
     if isinstance(error, ConfigurationError):
         return StoreError(f"{where}: {_what(error)}. Check the URL.")
     if isinstance(error, OperationFailure) and error.code in _REFUSED:
-        return StoreError(f"{where}: {_what(error)}. Check the URL, the account and its rights.")
+        return StoreRefused(f"{where}: {_what(error)}. Check the URL, the account and its rights.")
     if isinstance(error, DocumentTooLarge):
         return StoreError(f"{where}: {_what(error)}. Nothing was written.")
     if isinstance(error, BulkWriteError) and _codes(error) & _TOO_LARGE:

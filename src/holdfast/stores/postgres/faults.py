@@ -11,6 +11,7 @@ from holdfast.errors import (
     HoldfastError,
     IdempotencyConflict,
     StoreError,
+    StoreRefused,
     StoreUnavailable,
     WorkerGone,
 )
@@ -99,7 +100,7 @@ def _explain(error: asyncpg.PostgresError, where: str, worker: str) -> BaseExcep
             " written. Nothing needs restarting."
         )
     if state in ("3D000", "28000", "28P01", "42501", "3F000"):
-        return StoreError(f"{where}: {_what(error)}. Check the URL, the account and its rights.")
+        return StoreRefused(f"{where}: {_what(error)}. Check the URL, the account and its rights.")
     return error
 
 
