@@ -289,6 +289,19 @@ def test_a_failure_is_retried_when_the_worker_says(wire: Wire) -> None:
     assert (again["task_id"], again["attempt"]) == (task["task_id"], 2)
 
 
+def test_words_that_are_too_long_are_shortened_not_refused(wire: Wire) -> None:
+    worker = wire.register()
+    task = wire.started(worker)
+    error = {"message": "no " * 500_000, "traceback": "x" * 1_500_000, "retriable": False}
+
+    told = wire.ask(worker, "result", done(task, status="failed", error=error))
+
+    assert told.status_code == 200
+    kept = wire.task(task["task_id"])["error"]["message"]
+    assert kept.startswith("no no ")
+    assert len(kept) < 5_000
+
+
 def test_a_heartbeat_stores_reports_and_names_what_was_cancelled(wire: Wire) -> None:
     worker = wire.register()
     task = wire.started(worker)

@@ -18,7 +18,8 @@ MOST_LINES = 1000
 LONGEST_LINE = 8 * 1024
 LARGEST_FENCE = 2**31 - 1
 
-Text = Annotated[str, StringConstraints(max_length=1_000_000, strict=True)]
+Text = Annotated[str, StringConstraints(strict=True)]
+"""However long: what is too long to keep is shortened."""
 Attempt = Annotated[int, Field(ge=1, le=LARGEST_FENCE)]
 Finite = Annotated[float, Field(ge=-1e300, le=1e300, allow_inf_nan=False)]
 Amount = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
