@@ -17,7 +17,7 @@ from pymongo.errors import (
     WTimeoutError,
 )
 
-from holdfast.errors import StoreError, StoreUnavailable
+from holdfast.errors import StoreError, StoreRefused, StoreUnavailable
 from holdfast.stores.mongo.faults import explained
 from holdfast.stores.mongo.within import as_conflict
 
@@ -54,11 +54,15 @@ def test_what_may_pass_is_unavailable(error: PyMongoError) -> None:
         raise error
 
 
+@pytest.mark.parametrize("code", [18, 13])
+def test_an_account_that_may_not_is_refused_and_told_what_to_check(code: int) -> None:
+    with pytest.raises(StoreRefused, match="Check the URL, the account"), explained(WHERE):
+        raise OperationFailure("not authorized", code=code)
+
+
 @pytest.mark.parametrize(
     "error",
     [
-        OperationFailure("auth failed", code=18),
-        OperationFailure("not authorized", code=13),
         ConfigurationError("unknown option"),
         InvalidOperation("Cannot use MongoClient after close"),
     ],
