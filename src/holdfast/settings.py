@@ -255,19 +255,14 @@ def _read(name: str, value: object, label: str) -> object:
         raise ConfigError(name, f"{label}: {error}") from None
 
 
-def _url(value: object) -> str:
+def _url(value: object, such_as: str = "'sqlite:///holdfast.db'") -> str:
     if isinstance(value, str) and "://" in value:
         return value
-    raise ValueError(f"expected a URL such as 'sqlite:///holdfast.db', got {value!r}")
+    raise ValueError(f"expected a URL such as {such_as}, got {value!r}")
 
 
 def _redis_url(value: object) -> str:
-    if isinstance(value, str) and "://" in value:
-        return value
-    raise ValueError(
-        f"expected a URL such as 'redis://localhost:6379', got {value!r}; leave it out to work "
-        "without Redis"
-    )
+    return _url(value, such_as="'redis://localhost:6379' (leave it out to work without Redis)")
 
 
 def _duration(value: object) -> float:
