@@ -9,6 +9,7 @@ import json
 from typing import TYPE_CHECKING
 
 from holdfast.cli.words import iso
+from holdfast.core.fleet import shown_capabilities
 from holdfast.core.task import Json
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def task_of(task: Task) -> Json:
         "worker_id": task.worker_id,
         "lock": task.lock,
         "fence": task.fence,
-        "requires": sorted(task.requires),
+        "requires": shown_capabilities(task.requires),
         "tags": list(task.tags),
         "owner": task.owner,
         "unique_key": task.unique_key,
@@ -151,7 +152,7 @@ def worker_of(worker: WorkerInfo) -> Json:
         "pid": worker.pid,
         "version": worker.version,
         "queues": None if worker.queues is None else list(worker.queues),
-        "capabilities": sorted(worker.capabilities),
+        "capabilities": shown_capabilities(worker.capabilities),
         "capacity": worker.capacity,
         "load": worker.load,
         "kind": worker.kind,

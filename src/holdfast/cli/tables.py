@@ -10,7 +10,7 @@ from holdfast.cli import words
 from holdfast.cli.screen import Screen
 from holdfast.cli.shapes import decoded, masked
 from holdfast.core.attempt import Attempt, Event, History
-from holdfast.core.fleet import WorkerInfo
+from holdfast.core.fleet import WorkerInfo, shown_capabilities
 from holdfast.core.query import Page
 from holdfast.core.stats import QueueStats, Stats
 from holdfast.core.task import Cause, Json, State, Task, TaskError
@@ -85,7 +85,7 @@ def show_task(screen: Screen, task: Task) -> None:
             ("worker", task.worker_id),
             ("lock", task.lock),
             ("fence", task.fence),
-            ("requires", ", ".join(sorted(task.requires))),
+            ("requires", ", ".join(shown_capabilities(task.requires))),
             ("tags", ", ".join(task.tags)),
             ("owner", task.owner),
             ("unique key", task.unique_key),
@@ -177,7 +177,7 @@ def _worker_row(worker: WorkerInfo) -> Sequence[object]:
         worker.version,
         words.instant(worker.started_at),
         "-" if worker.beat_at is None else words.ago(worker.beat_at),
-        ", ".join(sorted(worker.capabilities)) or "-",
+        ", ".join(shown_capabilities(worker.capabilities)) or "-",
         "all" if worker.queues is None else ", ".join(worker.queues),
     )
 

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
 from holdfast.core.task import WorkerId
+
+HTTP = "http"
+"""The kind of workers over HTTP, and the capability that each of them has. Tasks of a type that no
+Python worker can know require it.
+"""
+_INTERNAL = (HTTP,)
+_INTERNAL_BEGINNINGS = ("task:", "token:")
+
+
+def is_internal(capability: str) -> bool:
+    """Whether Holdfast gave it, to lead a task to workers that may take it: nobody typed it."""
+    return capability in _INTERNAL or capability.startswith(_INTERNAL_BEGINNINGS)
+
+
+def shown_capabilities(capabilities: Iterable[str]) -> list[str]:
+    """Those that somebody typed, in order: what people are shown of a worker or a task."""
+    return sorted(each for each in capabilities if not is_internal(each))
 
 
 class WorkerStatus(StrEnum):

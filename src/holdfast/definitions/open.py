@@ -17,6 +17,7 @@ import orjson
 from holdfast.codec import digest
 from holdfast.codec.secrets import MARK, masked
 from holdfast.core.duration import LONGEST
+from holdfast.core.fleet import HTTP
 from holdfast.core.payload import check_size, check_value
 from holdfast.core.task import Json, Priority, Task
 from holdfast.definitions.call import Call
@@ -24,9 +25,6 @@ from holdfast.definitions.definition import Definition
 from holdfast.definitions.options import Executor, Options
 from holdfast.definitions.readers import read_name
 from holdfast.errors import PayloadRefused
-
-HTTP = "http"
-"""The capability of HTTP workers."""
 
 
 class OpenDefinition(Definition[..., Json, Json]):

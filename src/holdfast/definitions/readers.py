@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from holdfast.core.duration import parse_duration
+from holdfast.core.fleet import HTTP, is_internal
 from holdfast.core.payload import check_text
 from holdfast.core.priority import parse_priority
 from holdfast.core.retry import RetryPolicy
@@ -89,7 +90,14 @@ def read_tags(option: str, value: object) -> tuple[str, ...]:
 
 
 def read_capabilities(option: str, value: object) -> frozenset[str]:
-    return frozenset(_several(option, value, read_name))
+    return frozenset(_several(option, value, _read_capability))
+
+
+def _read_capability(option: str, value: object) -> str:
+    name = read_name(option, value)
+    if is_internal(name) and name != HTTP:
+        raise InvalidOption(option, f"{name!r} begins like those that Holdfast gives; use another")
+    return name
 
 
 def read_text(option: str, value: object, longest: int) -> str:

@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from holdfast.core.attempt import Claim, Settlement
+from holdfast.core.fleet import HTTP
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State, Task, TaskId, WorkerId
 from holdfast.ports.store import Store
 from holdfast.remote.handouts import Handout, Handouts
 from holdfast.remote.roster import ALIVE, Roster
-from holdfast.remote.values import HTTP
 from holdfast.remote.verdicts import Judge
 
 log = structlog.get_logger("holdfast.remote")

@@ -8,11 +8,10 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.fleet import HTTP, WorkerInfo, WorkerStatus
 from holdfast.core.task import WorkerId
 from holdfast.errors import WorkerGone, WorkerNotFound
 from holdfast.ports.store import Store
-from holdfast.remote.values import HTTP
 
 ALIVE = frozenset({WorkerStatus.ACTIVE, WorkerStatus.DRAINING})
 ASK_AGAIN = 1.0

@@ -7,11 +7,6 @@ from enum import StrEnum
 
 from holdfast.core.task import Json, TaskError, TaskId, WorkerId
 
-HTTP = "http"
-"""The kind of these workers, and the capability that each of them has. Tasks of a type that no
-Python worker can know require it.
-"""
-
 
 class ResultStatus(StrEnum):
     """How an attempt ended, in the worker's words. `released`: handed back, nothing is charged."""

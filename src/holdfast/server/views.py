@@ -8,7 +8,7 @@ from typing import Final
 import orjson
 
 from holdfast.core.attempt import Attempt, Event, History
-from holdfast.core.fleet import WorkerInfo
+from holdfast.core.fleet import WorkerInfo, shown_capabilities
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.priority import MICROSECONDS, Aging
 from holdfast.core.query import Page
@@ -64,7 +64,7 @@ class TaskView:
             "lock": task.lock,
             "unique_key": task.unique_key,
             "idempotency_key": task.idempotency_key,
-            "required_capabilities": sorted(task.requires),
+            "required_capabilities": shown_capabilities(task.requires),
             "callback_url": task.callback,
             "cost": {
                 "units": task.cost.units,
@@ -179,7 +179,7 @@ def worker(info: WorkerInfo) -> Json:
         "pid": info.pid,
         "version": info.version,
         "queues": None if info.queues is None else list(info.queues),
-        "capabilities": sorted(info.capabilities),
+        "capabilities": shown_capabilities(info.capabilities),
         "capacity": info.capacity,
         "load": info.load,
         "drain_requested": info.drain_requested,

@@ -121,6 +121,21 @@ def test_a_task_goes_all_the_way_through_a_worker_over_http(wire: Wire) -> None:
     assert shown["assigned_worker_id"] == worker
 
 
+def test_the_capability_that_every_worker_over_http_has_is_shown_to_nobody(wire: Wire) -> None:
+    worker = wire.register(capabilities=["gpu"])
+    task_id = wire.submit(required_capabilities=["gpu"])
+
+    (shown,) = wire.admin.get("/api/v1/workers").json()["workers"]
+    assert (shown["worker_id"], shown["capabilities"]) == (worker, ["gpu"])
+    assert wire.task(task_id)["required_capabilities"] == ["gpu"]
+
+
+def test_a_worker_cannot_claim_a_capability_that_holdfast_gives(wire: Wire) -> None:
+    told = wire.http.post("/internal/workers/register", json={"capabilities": ["token:abc"]})
+
+    assert (told.status_code, told.json()["code"]) == (422, "invalid_option")
+
+
 def test_a_waiting_poll_is_answered_as_a_task_is_submitted(asleep: Wire) -> None:
     worker = asleep.register()
     polling = asleep.pool.submit(asleep.poll, worker, 20.0)
