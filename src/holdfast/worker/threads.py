@@ -60,6 +60,7 @@ class _Thread:
         self._pool = pool
         self._guard = threading.Lock()
         self._current: _Job | None = None
+        self._is_armed = False
         self.is_left_behind = False
         self._thread = threading.Thread(
             target=self._work, name=f"holdfast-thread-{next(_numbers)}", daemon=True
@@ -70,7 +71,9 @@ class _Thread:
         """Plant an exception, if the thread is still at this job."""
         with self._guard:
             if self._current is job:
-                self._plant(error)
+                self._is_armed = True
+                ident = ctypes.c_ulong(self._thread.ident or 0)
+                ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(error))
 
     def leave_behind(self, job: _Job) -> bool:
         """Count on this thread no more. False if it has just done with the job after all."""
@@ -86,7 +89,7 @@ class _Thread:
             if self._pool.may_start(job, self):
                 try:
                     self._do(job)
-                except BaseException:  # noqa: BLE001 - planted where nothing should be; see `_disarm`
+                except BaseException:  # noqa: BLE001 - planted where nothing should be
                     # The slot gives this thread up as it would a stuck one.
                     return
 
@@ -98,21 +101,36 @@ class _Thread:
             outcome = _attempt(job)
         except BaseException as error:  # noqa: BLE001 - a second one, while the first was described
             outcome = stopped(job.run) if job.run.stop_reason else judge(job.run.definition, error)
+        # No `suppress` here: it is a call, and a planted exception may strike as it is made.
         while self._current is not None:
-            with suppress(BaseException):
-                self._disarm()
+            try:  # noqa: SIM105 - see above
+                self._let_go()
+            except BaseException:  # noqa: BLE001, S110 - the planted one
+                pass
+        if self._is_armed:
+            try:  # noqa: SIM105 - see above
+                _be_struck()
+            except BaseException:  # noqa: BLE001, S110 - the planted one
+                pass
+            self._is_armed = False
         self._pool.deliver(job, outcome)
 
-    def _disarm(self) -> None:
-        """Take back an exception that has not struck: it must hit neither us nor the next body."""
+    def _let_go(self) -> None:
+        """Nothing can be planted for this job any more."""
         with self._guard:
-            self._plant(None)
             self._current = None
 
-    def _plant(self, error: type[BaseException] | None) -> None:
-        ident = ctypes.c_ulong(self._thread.ident or 0)
-        what = None if error is None else ctypes.py_object(error)
-        ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, what)
+
+def _be_struck() -> None:
+    """Where a planted exception strikes that has not struck yet: it must hit neither us nor the
+    next body.
+
+    It cannot be taken back. `PyThreadState_SetAsyncExc(…, NULL)` leaves Python 3.11 with a request
+    to interrupt that nothing ever answers, and under a trace or profile hook the thread then spins
+    for ever.
+    """
+    for _ in range(2):
+        pass
 
 
 class ThreadRunner:

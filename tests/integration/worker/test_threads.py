@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
+import textwrap
 import threading
 import time
 
+import pytest
 from tests.integration.worker.workshop import Workshop
 
 from holdfast.core.query import TaskFilter
@@ -97,3 +101,43 @@ async def test_stops_and_starts_at_the_same_moment_lose_no_slot(shop: Workshop) 
     left = [thread for thread in threading.enumerate() if "holdfast-thread" in thread.name]
     await eventually(lambda: not any(thread.is_alive() for thread in left), within=5)
     await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize("hook", ["setprofile", "settrace"])
+def test_sync_bodies_run_under_a_debugger_s_hook(hook: str) -> None:
+    """In a process of its own: on Python 3.11 a thread that hangs here spins for ever."""
+    script = textwrap.dedent(f"""
+        import asyncio, sys, threading, time
+
+        def hook(frame, event, argument):
+            return hook
+
+        threading.{hook}(hook)
+        from holdfast import Holdfast
+
+        app = Holdfast(url="memory://")
+
+        @app.task
+        def short(n: int) -> int:
+            return n
+
+        @app.task(timeout=0.2, max_retries=0)
+        def long() -> None:
+            while True:
+                time.sleep(0.01)
+
+        async def main():
+            handles = [await short.submit_async(n) for n in range(5)]
+            handles.append(await long.submit_async())
+            handles += [await short.submit_async(n) for n in range(5)]
+            await app.worker(burst=True, concurrency=1).run()
+            print(*[str(await handle.status_async()) for handle in handles])
+
+        asyncio.run(main())
+    """)
+
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=30, check=True
+    )
+
+    assert done.stdout.split() == ["completed"] * 5 + ["dead_letter"] + ["completed"] * 5
