@@ -152,10 +152,12 @@ MEANINGS = {
     "retry_multiplier": "how much longer each further wait is",
     "retry_cap": "no wait is longer",
     "retry_delay": "wait after every failed attempt, exactly; replaces the three before it",
+    "retry_jitter": "whether waits are drawn from 0 up to their length; the curve's are",
+    "retry": "the whole backoff: `exponential(5s, 2, cap=1h)`, `fixed(10m)`; replaces those above",
     "aging_low": "waiting time that makes `low` as urgent as `normal`",
     "aging_normal": "further waiting time that makes `normal` as urgent as `high`",
-    "max_retries": "attempts after the first",
-    "timeout": "limit on one attempt",
+    "max_retries": "attempts after the first: one number, `unlimited`, or some by priority",
+    "timeout": "limit on one attempt: one duration, `none`, or some by priority",
     "crash_limit": "worker deaths after which a task is a dead letter",
     "drain": "time that running tasks get after SIGTERM",
     "max_payload": "largest arguments of a task, as JSON",
@@ -195,9 +197,16 @@ def other_names() -> str:
     return table(("elsewhere", "here"), rows)
 
 
+DEFAULTS = {
+    "max_retries": "by priority",
+    "timeout": "by priority",
+    "retry_jitter": "with the curve, not with `retry_delay`",
+}
+
+
 def default(name: str, value: object) -> str:
     if value is None:
-        return "by priority" if name in {"max_retries", "timeout"} else "none"
+        return DEFAULTS.get(name, "none")
     if name in {"max_payload", "max_result", "max_body"} and isinstance(value, int):
         return f"`{value // 1024**2}MiB`"
     if isinstance(value, float) and name not in {"retry_multiplier", "rate_limit"}:
@@ -285,12 +294,13 @@ def api() -> str:
 OPTIONS = {
     "name": "the task's name; `module.function` unless given",
     "queue": "the lane it waits in",
-    "priority": "`critical`, `high`, `normal` or `low`",
-    "max_retries": "attempts after the first",
-    "timeout": "limit on one attempt",
+    "priority": "`critical`, `high`, `normal` or `low`; or a number from 0 to 9, most urgent last",
+    "max_retries": "attempts after the first, or `unlimited`",
+    "timeout": "limit on one attempt, or `none`",
     "timeout_growth": "each further attempt's timeout is this many times longer",
     "timeout_cap": "but no longer than this",
     "retry": "how long to wait before the next attempt: `exponential(…)`, `fixed(…)`, a function",
+    "retry_for": "the only exceptions that are tried again; any other fails the task at once",
     "no_retry_for": "exceptions that fail the task at once",
     "lock": "one at a time per key: a template over the arguments, or a function of them",
     "unique": "one unfinished task per arguments (`True`), per template or per function of them",

@@ -16,11 +16,12 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self, TypedDict, Unpack
+from typing import Any, Literal, Self, TypedDict, Unpack
 
+from holdfast.core import limits
 from holdfast.core.duration import Duration, Size, parse_duration, parse_size
 from holdfast.core.priority import Aging
-from holdfast.core.retry import RetryPolicy, fixed
+from holdfast.core.retry import RetryPolicy, fixed, parse_policy
 from holdfast.core.task import Priority
 from holdfast.errors import ConfigError
 
@@ -30,15 +31,7 @@ PREFIX_OF_TESTS = "HOLDFAST_TEST_"
 EVERY_QUEUE = "*"
 SHORTEST_SECRET = 16
 
-_RETRIES = {Priority.CRITICAL: 5, Priority.HIGH: 5, Priority.NORMAL: 3, Priority.LOW: 2}
-_TIMEOUTS = {
-    Priority.CRITICAL: 300.0,
-    Priority.HIGH: 300.0,
-    Priority.NORMAL: 600.0,
-    Priority.LOW: 900.0,
-}
-
-
+Retries = int | Literal["unlimited"]
 Names = str | list[str] | tuple[str, ...] | set[str] | frozenset[str]
 """Several names: a collection, or one text with commas."""
 
@@ -56,10 +49,12 @@ class SettingsKeywords(TypedDict, total=False):
     retry_multiplier: float | None
     retry_cap: Duration | None
     retry_delay: Duration | None
+    retry_jitter: bool | None
+    retry: RetryPolicy | str | Mapping[str, object] | None
     aging_low: Duration | None
     aging_normal: Duration | None
-    max_retries: int | None
-    timeout: Duration | None
+    max_retries: Retries | str | Mapping[str, Retries] | None
+    timeout: Duration | Mapping[str, Duration] | None
     crash_limit: int | None
     drain: Duration | None
     max_payload: Size | None
@@ -94,9 +89,11 @@ OTHER_NAMES = {
 class Settings:
     """The settings, read and checked; times in seconds, sizes in bytes.
 
-    `max_retries` and `timeout` None means: by priority (`retries_for`, `timeout_for`). With a
-    `retry_delay` every retry waits just that long, and the curve of the other three is not used. A
-    `rate_limit` of 0 means none.
+    `max_retries` and `timeout` are by priority (`retries_for`, `timeout_for`): None means the
+    defaults, a mapping replaces those it names, one value replaces all. With a `retry_delay` every
+    retry waits just that long, and the curve of the other three is not used; a `retry` replaces all
+    four. `retry_jitter` None means: the curve has it, a `retry_delay` has not. A `rate_limit` of 0
+    means none.
     """
 
     url: str = field(default="sqlite:///holdfast.db", repr=False)  # there may be passwords in it
@@ -109,10 +106,12 @@ class Settings:
     retry_multiplier: float = 2.0
     retry_cap: float = 3600.0
     retry_delay: float | None = None
+    retry_jitter: bool | None = None
+    retry: RetryPolicy | None = None
     aging_low: float = 600.0
     aging_normal: float = 1200.0
-    max_retries: int | None = None
-    timeout: float | None = None
+    max_retries: int | Mapping[str, int] | None = None
+    timeout: float | Mapping[str, float] | None = None
     crash_limit: int = 3
     drain: float = 30.0
     max_payload: int = 1024 * 1024
@@ -163,10 +162,15 @@ class Settings:
     @property
     def retry_policy(self) -> RetryPolicy:
         """The backoff of tasks that name none."""
+        if self.retry is not None:
+            return self.retry
         if self.retry_delay is not None:
-            return fixed(self.retry_delay)
+            return fixed(self.retry_delay, jitter=self.retry_jitter or False)
         return RetryPolicy(
-            base=self.retry_base, multiplier=self.retry_multiplier, cap=self.retry_cap
+            base=self.retry_base,
+            multiplier=self.retry_multiplier,
+            cap=self.retry_cap,
+            jitter=self.retry_jitter is not False,
         )
 
     @property
@@ -175,10 +179,11 @@ class Settings:
         return None if EVERY_QUEUE in self.queues else self.queues
 
     def retries_for(self, priority: Priority) -> int:
-        return _RETRIES[priority] if self.max_retries is None else self.max_retries
+        return limits.chosen(self.max_retries, priority, limits.RETRIES)
 
     def timeout_for(self, priority: Priority) -> float:
-        return _TIMEOUTS[priority] if self.timeout is None else self.timeout
+        """The time limit in seconds; infinite for none."""
+        return limits.chosen(self.timeout, priority, limits.TIMEOUTS)
 
 
 Given = tuple[str, object, str]
@@ -290,6 +295,16 @@ def _whole(least: int) -> Callable[[object], int]:
     return read
 
 
+def _truth(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    words = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
+    truth = words.get(str(value).strip().lower())
+    if truth is None:
+        raise ValueError(f"expected true or false, got {value!r}")
+    return truth
+
+
 def _multiplier(value: object) -> float:
     try:
         number = float(value) if isinstance(value, (int, float, str)) else math.nan
@@ -361,10 +376,12 @@ _READERS: dict[str, Callable[[object], object]] = {
     "retry_multiplier": _multiplier,
     "retry_cap": parse_duration,
     "retry_delay": parse_duration,
+    "retry_jitter": _truth,
+    "retry": parse_policy,
     "aging_low": parse_duration,
     "aging_normal": parse_duration,
-    "max_retries": _whole(0),
-    "timeout": _duration,
+    "max_retries": limits.by_priority(limits.parse_retries),
+    "timeout": limits.by_priority(limits.parse_timeout),
     "crash_limit": _whole(1),
     "drain": parse_duration,
     "max_payload": _size,

@@ -39,7 +39,7 @@ _OPTIONS: Mapping[str, Any] = {
     "tag": Annotated[str | None, _option("--tag", "-t", says="With this tag.")],
     "priority": Annotated[
         str | None,
-        _option("--priority", says="Of this priority.", metavar="critical|high|normal|low"),
+        _option("--priority", says="Of this priority.", metavar="critical|high|normal|low|0-9"),
     ],
     "owner": Annotated[str | None, _option("--owner", says="Of this owner.")],
     "lock": Annotated[str | None, _option("--lock", says="With this lock key.")],

@@ -4,16 +4,19 @@ its fix.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
 
 from holdfast.cli.words import ago, duration, plural
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.limits import UNLIMITED
+from holdfast.core.retry import RetryPolicy
 from holdfast.core.stats import QueueStats, Stats
 from holdfast.core.task import State
 from holdfast.settings import PREFIX, Settings
@@ -78,6 +81,14 @@ def _plain(name: str, value: object) -> object:
         return STARS
     if isinstance(value, str) and name.endswith("url"):
         return _SECRET_OPTION.sub(rf"\1{STARS}", _PASSWORD.sub(rf"\1{STARS}@", value))
+    if isinstance(value, Mapping):
+        return {word: _plain(name, each) for word, each in value.items()}
+    if isinstance(value, RetryPolicy):
+        return asdict(value)
+    if name == "max_retries" and value == UNLIMITED:
+        return "unlimited"
+    if value == math.inf:
+        return "none"
     return sorted(value) if isinstance(value, frozenset) else value
 
 

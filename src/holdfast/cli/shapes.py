@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from holdfast.cli.words import iso
 from holdfast.core.fleet import shown_capabilities
+from holdfast.core.limits import shown_retries
 from holdfast.core.task import Json
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def task_of(task: Task) -> Json:
         "progress": progress_of(task.progress),
         "attempt": task.attempt,
         "charged": task.charged,
-        "max_retries": task.max_retries,
+        "max_retries": shown_retries(task.max_retries),
         "crash_count": task.crash_count,
         "cause": task.cause.value,
         "timeout_seconds": task.timeout,

@@ -43,7 +43,7 @@ def submit(
     queue: Annotated[str | None, _option("--queue", "-q", says="Into this queue.")] = None,
     priority: Annotated[
         str | None,
-        _option("--priority", "-p", says="How urgent.", metavar="critical|high|normal|low"),
+        _option("--priority", "-p", says="How urgent.", metavar="critical|high|normal|low|0-9"),
     ] = None,
     delay: Annotated[
         str | None,
@@ -69,10 +69,15 @@ def submit(
         str | None, _option("--callback", says="Told when it has ended.", metavar="URL")
     ] = None,
     max_retries: Annotated[
-        int | None, _option("--max-retries", says="Attempts after the first.", metavar="N")
+        str | None,
+        _option("--max-retries", says="Attempts after the first.", metavar="N|unlimited"),
     ] = None,
     timeout: Annotated[
-        str | None, _option("--timeout", says="Limit on one attempt.", metavar="DURATION")
+        str | None, _option("--timeout", says="Limit on one attempt.", metavar="DURATION|none")
+    ] = None,
+    retry: Annotated[
+        str | None,
+        _option("--retry", says="How long to wait before a retry.", metavar="'exponential(5s, 2)'"),
     ] = None,
     wait: Annotated[
         str | None,
@@ -83,6 +88,8 @@ def submit(
 
     When this returns, the task is on disk. Prints its id, or with --wait its result.
     """
+    from holdfast.definitions.readers import read_retries  # noqa: PLC0415
+
     payload = read_arguments(arguments)
     patience = None if wait is None else read_duration("wait", wait)
     options: SubmitKeywords = {
@@ -96,8 +103,9 @@ def submit(
         "tags": tags,
         "owner": owner,
         "callback": callback,
-        "max_retries": max_retries,
+        "max_retries": None if max_retries is None else read_retries("max_retries", max_retries),
         "timeout": timeout,
+        "retry": retry,
     }
     return asyncio.run(_submit(app, name, payload, options, patience))
 

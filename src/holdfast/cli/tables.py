@@ -11,6 +11,7 @@ from holdfast.cli.screen import Screen
 from holdfast.cli.shapes import decoded, masked
 from holdfast.core.attempt import Attempt, Event, History
 from holdfast.core.fleet import WorkerInfo, shown_capabilities
+from holdfast.core.limits import shown_retries
 from holdfast.core.query import Page
 from holdfast.core.stats import QueueStats, Stats
 from holdfast.core.task import Cause, Json, State, Task, TaskError
@@ -64,7 +65,8 @@ def _remark(task: Task, now: datetime, *, ascii_only: bool) -> str:
 
 def show_task(screen: Screen, task: Task) -> None:
     """Everything about one task."""
-    used = f"{task.attempt} started, {task.charged} charged, {task.max_retries} retries allowed"
+    allowed = "unlimited" if shown_retries(task.max_retries) is None else task.max_retries
+    used = f"{task.attempt} started, {task.charged} charged, {allowed} retries allowed"
     screen.fields(
         [
             ("id", task.id),

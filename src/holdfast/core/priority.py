@@ -37,7 +37,19 @@ from holdfast.core.task import Priority
 CENTURY = 100 * 365 * 86_400 * 1_000_000
 MICROSECONDS = 1_000_000
 
-_WORDS = {"medium": Priority.NORMAL, "default": Priority.NORMAL} | {p.value: p for p in Priority}
+NUMBERS = {
+    **dict.fromkeys((0, 1, 2), Priority.LOW),
+    **dict.fromkeys((3, 4, 5), Priority.NORMAL),
+    **dict.fromkeys((6, 7, 8), Priority.HIGH),
+    9: Priority.CRITICAL,
+}
+"""Priorities as queues with numbers have them: from 0 to 9, larger is more urgent."""
+
+_WORDS = (
+    {"medium": Priority.NORMAL, "default": Priority.NORMAL}
+    | {p.value: p for p in Priority}
+    | {str(number): priority for number, priority in NUMBERS.items()}
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +80,10 @@ class Aging:
         return Priority.LOW
 
 
-def parse_priority(value: str | Priority) -> Priority | None:
-    """Read a priority word; `medium` is accepted for `normal`. None if it is no such word."""
+def parse_priority(value: object) -> Priority | None:
+    """Read a priority: a word in any case, `medium` for `normal`, or a number from 0 to 9 (see
+    `NUMBERS`). None if it is nothing of that.
+    """
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        return None
     return _WORDS.get(str(value).strip().lower())

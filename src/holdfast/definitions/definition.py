@@ -21,7 +21,7 @@ from holdfast.definitions.options import NO_OPTIONS, Executor, Options, SubmitKe
 from holdfast.definitions.signature import Signature, Unresolved
 from holdfast.definitions.spec import Spec
 from holdfast.definitions.submittable import Submittable, WithOptions
-from holdfast.errors import Fatal, InvalidArguments
+from holdfast.errors import Fatal, InvalidArguments, Retry
 
 __all__ = ["Definition", "Executor"]
 
@@ -56,6 +56,7 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         self.timeout_growth = spec.timeout_growth
         self.timeout_cap = spec.timeout_cap
         self.retry = spec.retry
+        self.retry_for = spec.retry_for
         self.no_retry_for = spec.no_retry_for
         self.lock = spec.lock
         self.unique = spec.unique
@@ -105,8 +106,12 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         return self.load_result(b"null" if task.result is None else task.result)
 
     def is_retriable(self, error: BaseException) -> bool:
-        """Whether trying again may help."""
-        return not isinstance(error, (Fatal, InvalidArguments, *self.no_retry_for))
+        """Whether trying again may help. Only what `retry_for` names, if it names something, and
+        what the handler itself asks for.
+        """
+        if isinstance(error, (Fatal, InvalidArguments, *self.no_retry_for)):
+            return False
+        return not self.retry_for or isinstance(error, (Retry, *self.retry_for))
 
     def backoff(self, claim: Claim, draw: Callable[[], float], default: RetryPolicy) -> Backoff:
         """How long to wait before the next attempt: the task's own policy, else this definition's,

@@ -44,6 +44,7 @@ class OpenDefinition(Definition[..., Json, Json]):
         self.timeout_growth = 1.0
         self.timeout_cap = LONGEST
         self.retry = None
+        self.retry_for = ()
         self.no_retry_for = ()
         self.lock = None
         self.unique = None

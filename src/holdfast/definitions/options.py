@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, TypedDict
+from typing import Any, Literal, TypedDict
 
 from holdfast.core.duration import Duration, Size, parse_duration
 from holdfast.core.retry import RetryPolicy
@@ -21,6 +21,7 @@ from holdfast.errors import InvalidOption
 
 Retry = RetryPolicy | Callable[[int], float]
 """How long to wait after the n-th charged attempt: a policy, or a function from n to seconds."""
+Unlimited = Literal["unlimited"]
 KeyMaker = str | Callable[..., str | None]
 """A template over the arguments ("doc:{doc_id}"), or a function of them."""
 
@@ -36,6 +37,7 @@ class Executor(StrEnum):
 class TaskKeywords(TypedDict, total=False):
     """The decorator's options.
 
+    `retry_for` are the only exceptions that are tried again, `no_retry_for` those that are not.
     `timeout_growth` multiplies the time limit with every charged attempt, up to `timeout_cap`.
     `lock` and a `unique` that is text are templates over the arguments. `secret_fields` are
     parameters, or places in them (`card.number`), that are never shown.
@@ -43,12 +45,13 @@ class TaskKeywords(TypedDict, total=False):
 
     name: str | None
     queue: str | None
-    priority: str | Priority | None
-    max_retries: int | None
+    priority: str | int | Priority | None
+    max_retries: int | Unlimited | None
     timeout: Duration | None
     timeout_growth: float | None
     timeout_cap: Duration | None
-    retry: Retry | None
+    retry: Retry | str | None
+    retry_for: type[Exception] | tuple[type[Exception], ...] | None
     no_retry_for: type[Exception] | tuple[type[Exception], ...] | None
     lock: KeyMaker | None
     unique: bool | KeyMaker | None
@@ -71,10 +74,10 @@ class SubmitKeywords(TypedDict, total=False):
     """
 
     queue: str | None
-    priority: str | Priority | None
-    max_retries: int | None
+    priority: str | int | Priority | None
+    max_retries: int | Unlimited | None
     timeout: Duration | None
-    retry: RetryPolicy | None
+    retry: RetryPolicy | str | None
     delay: Duration | None
     run_at: datetime | str | None
     timezone: str | None
@@ -132,10 +135,21 @@ _READERS: Mapping[str, Callable[[str, object], object]] = {
 }
 
 
+_AT_THE_DECORATOR: Mapping[str, str] = {
+    name: f"an option of the task, not of one submit: `@app.task({name}=…)`"
+    for name in TaskKeywords.__annotations__
+}
+
+
+def in_our_words(keywords: Mapping[str, object]) -> dict[str, object]:
+    """A submit's keywords by our names."""
+    known = SubmitKeywords.__annotations__
+    return readers.in_our_words(keywords, known, elsewhere=_AT_THE_DECORATOR)
+
+
 def read_options(keywords: Mapping[str, object]) -> Options:
     """Read a submit's keywords; `InvalidOption` names the first that makes no sense."""
-    readers.refuse_unknown(keywords, SubmitKeywords.__annotations__)
-    given = {name: value for name, value in keywords.items() if value is not None}
+    given = {name: value for name, value in in_our_words(keywords).items() if value is not None}
     read: dict[str, Any] = {
         name: _READERS[name](name, value) for name, value in given.items() if name in _READERS
     }

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from holdfast.core.duration import parse_duration
 from holdfast.core.fleet import HTTP, is_internal
+from holdfast.core.limits import parse_retries, parse_timeout
+from holdfast.core.other_words import ADVICE, SAME
 from holdfast.core.payload import check_text
 from holdfast.core.priority import parse_priority
-from holdfast.core.retry import RetryPolicy
+from holdfast.core.retry import RetryPolicy, parse_policy
 from holdfast.core.task import Priority
 from holdfast.errors import InvalidOption
 
 LONGEST_NAME = 200
 LONGEST_KEY = 500
-MOST_RETRIES = 1_000_000
 MOST_TAGS = 50
 
 T = TypeVar("T")
@@ -28,44 +28,43 @@ def read_duration(option: str, value: object) -> float:
 
 
 def read_timeout(option: str, value: object) -> float:
-    """Read a time limit; `inf` means none."""
-    if value in (math.inf, "inf"):
-        return math.inf
-    seconds = read_duration(option, value)
-    if seconds == 0:
-        raise InvalidOption(option, "expected more than 0 seconds, got 0; `inf` means no limit")
-    return seconds
+    """Read a time limit; "none" means no limit, as the infinite number does."""
+    return reread(option, parse_timeout, value)
 
 
 def read_retries(option: str, value: object) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST_RETRIES:
-        return value
-    raise InvalidOption(
-        option, f"expected a whole number from 0 to {MOST_RETRIES:,}, got {value!r}"
-    )
+    """Read a number of retries; "unlimited" is `core.limits.UNLIMITED`."""
+    return reread(option, parse_retries, value)
 
 
 def read_priority(option: str, value: object) -> Priority:
-    priority = parse_priority(value) if isinstance(value, str) else None
+    priority = parse_priority(value)
     if priority is None:
         words = [p.value for p in Priority]
         raise InvalidOption(
-            option, f"expected {', '.join(words)}, got {value!r}.{hint(value, words)}"
+            option,
+            f"expected {', '.join(words)}, or a number from 0 (low) to 9 (critical), got "
+            f"{value!r}.{hint(value, words)}",
         )
     return priority
 
 
 def read_policy(option: str, value: object) -> RetryPolicy:
-    """Read a submit's own retry policy. It is stored with the task, so it must be data."""
+    """Read a retry policy that is data: a submit's is stored with its task."""
     if isinstance(value, RetryPolicy):
         read_duration(f"{option}.base", value.base)
         read_duration(f"{option}.cap", value.cap)
-        return value
-    advice = " A function cannot be stored with a task; give it to the decorator."
-    raise InvalidOption(
-        option,
-        f"expected exponential(…) or fixed(…), got {value!r}.{advice * callable(value)}",
-    )
+    elif callable(value):
+        raise InvalidOption(
+            option,
+            f"expected exponential(…) or fixed(…), got {value!r}. A function cannot be stored with "
+            "a task; give it to the decorator.",
+        )
+    elif isinstance(value, int):
+        raise InvalidOption(
+            option, f"says how long to wait; how often to try again is `max_retries`, got {value!r}"
+        )
+    return reread(option, parse_policy, value)
 
 
 def read_name(option: str, value: object) -> str:
@@ -116,6 +115,31 @@ def reread(option: str, read: Callable[[object], T], value: object) -> T:
         return read(value)
     except ValueError as error:
         raise InvalidOption(option, str(error)) from None
+
+
+def in_our_words(
+    keywords: Mapping[str, object], known: Collection[str], *, elsewhere: Mapping[str, str]
+) -> dict[str, object]:
+    """Options by our names: other queues' words for the same are taken, what is unknown is refused
+    with how to write it. `elsewhere` are options that another place takes, and how.
+    """
+    given: dict[str, object] = {}
+    for word, value in keywords.items():
+        name = word if word in known else SAME.get(word, word)
+        if name not in known:
+            raise InvalidOption(word, _unknown(word, name, known, elsewhere))
+        if given.get(name) is not None:
+            raise InvalidOption(word, f"is another word for {name}; give one of them, not both")
+        given[name] = value
+    return given
+
+
+def _unknown(word: str, name: str, known: Collection[str], elsewhere: Mapping[str, str]) -> str:
+    if name in elsewhere:
+        return f"is {elsewhere[name]}."
+    if word in ADVICE:
+        return f"{ADVICE[word]}."
+    return f"no such option.{hint(word, known)} Expected one of: {', '.join(known)}."
 
 
 def refuse_unknown(names: Iterable[str], known: Collection[str]) -> None:

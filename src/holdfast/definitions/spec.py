@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from holdfast.core.duration import LONGEST, parse_size
-from holdfast.core.retry import RetryPolicy
 from holdfast.core.task import Priority
 from holdfast.definitions import readers
 from holdfast.definitions.keys import MakeKey, key_maker
-from holdfast.definitions.options import Executor, Retry, TaskKeywords
+from holdfast.definitions.options import Executor, Retry, SubmitKeywords, TaskKeywords
 from holdfast.definitions.signature import Signature, task_name
 from holdfast.errors import InvalidOption
 
@@ -32,6 +31,7 @@ class Spec:
     timeout_growth: float = 1.0
     timeout_cap: float = LONGEST
     retry: Retry | None = None
+    retry_for: tuple[type[BaseException], ...] = ()
     no_retry_for: tuple[type[BaseException], ...] = ()
     lock: MakeKey | None = None
     unique: MakeKey | Literal[True] | None = None
@@ -41,12 +41,19 @@ class Spec:
     secret_fields: tuple[str, ...] = ()
 
 
+_AT_A_SUBMIT: Mapping[str, str] = {
+    name: f"an option of one submit, not of the task: `f.options({name}=…).submit(…)`"
+    for name in SubmitKeywords.__annotations__
+} | {"unique_key": "`unique` at the decorator: `@app.task(unique='order:{order_id}')`"}
+
+
 def read_spec(
     function: Callable[..., Any], signature: Signature, keywords: Mapping[str, object]
 ) -> Spec:
     """Read a decorator's keywords; `InvalidOption` names the first that makes no sense."""
-    readers.refuse_unknown(keywords, TaskKeywords.__annotations__)
-    given = {name: value for name, value in keywords.items() if value is not None}
+    known = TaskKeywords.__annotations__
+    words = readers.in_our_words(keywords, known, elsewhere=_AT_A_SUBMIT)
+    given = {name: value for name, value in words.items() if value is not None}
     read: dict[str, Any] = {
         name: _READERS[name](name, value) for name, value in given.items() if name in _READERS
     }
@@ -106,18 +113,13 @@ def _secret_fields(value: object, signature: Signature) -> tuple[str, ...]:
 
 
 def _retry(option: str, value: object) -> Retry:
-    if isinstance(value, RetryPolicy):
-        return readers.read_policy(option, value)
     if callable(value):
         return value
-    raise InvalidOption(
-        option,
-        f"expected exponential(…), fixed(…) or a function from n to seconds, got {value!r}",
-    )
+    return readers.read_policy(option, value)
 
 
 def _exceptions(option: str, value: object) -> tuple[type[BaseException], ...]:
-    kinds = value if isinstance(value, tuple) else (value,)
+    kinds = tuple(value) if isinstance(value, (tuple, list)) else (value,)
     for kind in kinds:
         if not (isinstance(kind, type) and issubclass(kind, BaseException)):
             raise InvalidOption(option, f"expected exception classes, got {kind!r}")
@@ -146,6 +148,7 @@ _READERS: Mapping[str, Callable[[str, object], object]] = {
     "timeout_growth": _growth,
     "timeout_cap": readers.read_duration,
     "retry": _retry,
+    "retry_for": _exceptions,
     "no_retry_for": _exceptions,
     "memory_limit": _memory,
     "tags": readers.read_tags,

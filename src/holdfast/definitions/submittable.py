@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 from holdfast.core.task import Json
 from holdfast.definitions.call import Call, submit_calls, submit_calls_async
 from holdfast.definitions.handle import Handle
-from holdfast.definitions.options import SubmitKeywords, read_options
+from holdfast.definitions.options import SubmitKeywords, in_our_words, read_options
 
 if TYPE_CHECKING:
     from holdfast.definitions.definition import Definition
@@ -60,8 +60,8 @@ class WithOptions(Submittable[P, R]):
 
     def __init__(self, definition: Definition[P, R, Any], keywords: Mapping[str, Any]) -> None:
         self._definition = definition
-        self._keywords = keywords
-        self._options = read_options(keywords)
+        self._keywords = in_our_words(keywords)
+        self._options = read_options(self._keywords)
 
     @property
     def home(self) -> Home:
@@ -75,4 +75,4 @@ class WithOptions(Submittable[P, R]):
         return self._definition.make_json_call(arguments, self._options)
 
     def options(self, **options: Unpack[SubmitKeywords]) -> WithOptions[P, R]:
-        return WithOptions(self._definition, {**self._keywords, **options})
+        return WithOptions(self._definition, {**self._keywords, **in_our_words(options)})

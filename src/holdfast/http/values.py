@@ -55,7 +55,7 @@ class RemoteTask:
     created_at: datetime
     run_at: datetime
     attempt: int
-    max_retries: int
+    max_retries: int | None
     timeout: float | None
     expires_at: datetime | None
     started_at: datetime | None

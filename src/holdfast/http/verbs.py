@@ -13,6 +13,7 @@ from holdfast.core.attempt import History
 from holdfast.core.duration import Duration
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.lifecycle import is_terminal
+from holdfast.core.limits import UNLIMITED
 from holdfast.core.stats import QueueStats, Stats
 from holdfast.core.task import Json, Priority, State
 from holdfast.core.why import Why
@@ -237,7 +238,7 @@ def call(
         "parameters": dict(parameters or {}),
         "queue": read.queue,
         "priority": read.priority,
-        "max_retries": read.max_retries,
+        "max_retries": _retries(read.max_retries),
         "timeout_seconds": _limit(read.timeout),
         "delay_seconds": read.delay,
         "run_at": read.run_at,
@@ -251,6 +252,12 @@ def call(
         "callback_url": read.callback,
     }
     return RemoteCall({name: value for name, value in body.items() if value is not None})
+
+
+def _retries(max_retries: int | None) -> int | None:
+    if max_retries == UNLIMITED:
+        raise InvalidOption("max_retries", "a task that is submitted over HTTP must have a limit")
+    return max_retries
 
 
 def _limit(timeout: float | None) -> float | None:

@@ -10,6 +10,7 @@ import orjson
 from holdfast.core.attempt import Attempt, Event, History
 from holdfast.core.fleet import WorkerInfo, shown_capabilities
 from holdfast.core.lifecycle import TERMINAL
+from holdfast.core.limits import shown_retries
 from holdfast.core.priority import MICROSECONDS, Aging
 from holdfast.core.query import Page
 from holdfast.core.stats import Depth, QueueStats
@@ -45,7 +46,7 @@ class TaskView:
             "priority": task.priority.value,
             "effective_priority": self._effective(task).value,
             "attempt": task.attempt,
-            "max_retries": task.max_retries,
+            "max_retries": shown_retries(task.max_retries),
             "assigned_worker_id": task.worker_id,
             "created_at": task.created_at,
             "run_at": task.run_at,

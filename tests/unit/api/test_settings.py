@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
+from holdfast.core.limits import UNLIMITED
 from holdfast.core.priority import Aging
-from holdfast.core.retry import RetryPolicy
+from holdfast.core.retry import RetryPolicy, exponential, fixed
 from holdfast.core.task import Priority
 from holdfast.errors import ConfigError
 from holdfast.settings import OTHER_NAMES, Settings
@@ -27,6 +29,8 @@ KNOBS: dict[str, tuple[object, str, str, object]] = {
     "retry_multiplier": (3, "3", "3.0", 3.0),
     "retry_cap": ("2h", "2h", '"PT2H"', 7200.0),
     "retry_delay": ("10m", "PT10M", '"PT10M"', 600.0),
+    "retry_jitter": (False, "no", "false", False),
+    "retry": ("fixed(5s)", "fixed(5s)", '{delay = "5s"}', fixed(5)),
     "aging_low": ("1m", "60", '"1m"', 60.0),
     "aging_normal": ("1h30m", "1h30m", "5400", 5400.0),
     "max_retries": (0, "0", "0", 0),
@@ -105,6 +109,48 @@ def test_every_knob_is_read_from_pyproject(name: str, elsewhere: Path) -> None:
     write_table(elsewhere, f"{name} = {toml}")
 
     assert getattr(Settings.load(), name) == value
+
+
+@pytest.mark.parametrize("source", ["keyword", "environment", "pyproject"])
+def test_retries_and_timeouts_may_be_given_by_priority(
+    source: str, elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if source == "environment":
+        monkeypatch.setenv("HOLDFAST_MAX_RETRIES", "High = 8, low=unlimited")
+        monkeypatch.setenv("HOLDFAST_TIMEOUT", "low=none,9=5s")
+    elif source == "pyproject":
+        write_table(elsewhere, 'max_retries = {high = 8, low = "unlimited"}')
+        monkeypatch.setenv("HOLDFAST_TIMEOUT", "low=none,critical=5s")
+    given = source == "keyword"
+    settings = (
+        Settings.load(
+            max_retries={"high": 8, "low": "unlimited"}, timeout={"low": "none", "critical": 5}
+        )
+        if given
+        else Settings.load()
+    )
+
+    assert [settings.retries_for(p) for p in Priority] == [5, 8, 3, UNLIMITED]
+    assert [settings.timeout_for(p) for p in Priority] == [5.0, 300.0, 600.0, math.inf]
+
+
+def test_a_priority_that_does_not_exist_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOLDFAST_MAX_RETRIES", "urgent=8")
+
+    with pytest.raises(ConfigError, match=r"HOLDFAST_MAX_RETRIES: expected critical, high"):
+        Settings.load()
+
+
+def test_jitter_can_be_switched_off_and_on() -> None:
+    assert Settings.load(retry_jitter=False).retry_policy == exponential(jitter=False)
+    assert Settings.load(retry_delay=5, retry_jitter=True).retry_policy == fixed(5, jitter=True)
+    assert Settings.load(retry_delay=5).retry_policy == fixed(5)
+
+
+def test_a_whole_backoff_replaces_its_parts() -> None:
+    settings = Settings.load(retry="exponential(1s, 5)", retry_delay="10m", retry_jitter=False)
+
+    assert settings.retry_policy == exponential(1, 5)
 
 
 def test_a_keyword_wins_over_the_environment_and_that_over_pyproject(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from holdfast.cli.findings import settings_in_force
@@ -29,6 +31,14 @@ def test_the_password_of_a_url_is_stars(url: str, safe: str) -> None:
 
 def test_a_password_of_redis_without_a_user_is_stars() -> None:
     assert shown(Settings(redis_url="redis://:word@host"), "redis_url") == "redis://:***@host"
+
+
+def test_values_that_json_has_no_word_for_are_words() -> None:
+    settings = Settings.load(timeout={"low": "none"}, max_retries="unlimited", retry="fixed(5s)")
+
+    assert shown(settings, "timeout") == {"low": "none"}
+    assert shown(settings, "max_retries") == "unlimited"
+    assert json.dumps(shown(settings, "retry")).startswith('{"base": 5.0')
 
 
 def test_a_secret_is_stars_if_there_is_one() -> None:

@@ -109,7 +109,7 @@ class TaskAnswer(TypedDict):
     priority: Priority
     effective_priority: Priority
     attempt: Count
-    max_retries: Count
+    max_retries: Count | None
     assigned_worker_id: str | None
     created_at: datetime
     run_at: datetime

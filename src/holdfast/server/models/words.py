@@ -12,8 +12,9 @@ from pydantic import Field, StringConstraints, WithJsonSchema
 
 from holdfast.core.duration import LONGEST
 from holdfast.core.lifecycle import OTHER_WORDS
+from holdfast.core.limits import MOST_RETRIES
 from holdfast.core.task import State
-from holdfast.definitions.readers import LONGEST_KEY, LONGEST_NAME, MOST_RETRIES, MOST_TAGS
+from holdfast.definitions.readers import LONGEST_KEY, LONGEST_NAME, MOST_TAGS
 
 LETTERS: Final = (
     "!-)+.-~\u00a1-\u00ac\u00ae-\u0377\u0391-\u03a1\u03a3-\u052f\u05d0-\u05ea\u0620-\u064a"
