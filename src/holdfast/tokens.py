@@ -6,26 +6,31 @@ guess. A fast hash is right here: it slows down nobody who has to try 2^256 secr
 
 Whether a token is good is judged by the store's clock. A good one is taken at its word for a
 second: a revoked token works no longer than that in other processes, and not at all in this one.
+When it was last used is noted about once a minute, beside the request and never before its answer.
 """
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import re
 import secrets
 import time
 from collections.abc import Collection, Sequence
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Unpack
 
+from holdfast.bounds import BoundWords, read_bounds
 from holdfast.core.duration import Duration
-from holdfast.core.token import Scope, Token
+from holdfast.core.token import Bounds, Scope, Token, as_document
 from holdfast.definitions.readers import hint, read_duration, read_text
-from holdfast.errors import InvalidOption
+from holdfast.errors import HoldfastError, InvalidOption
 from holdfast.ports.tokens import TokenStore
 
 TRUSTED_FOR = 1.0
 """Seconds that a token found good is not looked up again."""
+NOTED_EVERY = 60.0
+"""Seconds for which a token's use is not noted again in this process."""
 LONGEST_NAME = 200
 
 _TEXT: Final = re.compile(r"hf_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.ASCII)
@@ -45,18 +50,26 @@ class Tokens:
         self._store = store
         self._good: dict[str, Good] = {}
         self._revocations = 0
+        self._noted: dict[str, float] = {}
+        self._noting: set[asyncio.Task[None]] = set()
 
     async def create(
         self,
         name: str,
         scopes: str | Scope | Collection[str | Scope],
         expires: Duration | None = None,
+        *,
+        created_by: str | None = None,
+        **words: Unpack[BoundWords],
     ) -> tuple[Token, str]:
         """Make a token. Its text is in the answer and nowhere else, now or ever.
 
-        Without `expires` (`"90d"`) it is good until it is revoked.
+        Without `expires` (`"90d"`) it is good until it is revoked. The other words bind it
+        (`owner="anna", rate="100/1m"`).
         """
         chosen = read_scopes(scopes)
+        bounds = read_bounds(**words)
+        _refuse_bounds_without_effect(chosen, bounds)
         named = read_text("name", name, LONGEST_NAME) if name else ""
         lifetime = None if expires is None else read_duration("expires", expires)
         if lifetime == 0:
@@ -68,6 +81,7 @@ class Tokens:
             scopes=chosen,
             digest=_digest(secret),
             expires_in=lifetime,
+            document=as_document(bounds, created_by),
         )
         return token, f"hf_{token_id}_{secret}"
 
@@ -100,11 +114,34 @@ class Tokens:
         known = await self._known(token_id)
         expected = b"\0" * len(digest) if known is None else known.token.digest
         is_right = hmac.compare_digest(digest, expected)
-        return known.token if known is not None and is_right else None
+        if known is None or not is_right:
+            return None
+        if time.monotonic() >= self._noted.get(token_id, 0.0):
+            self._note(known.token)
+        return known.token
 
     async def is_good(self, token_id: str) -> bool:
         """Whether the token with this id still is, for those who checked its text before."""
         return await self._known(token_id) is not None
+
+    async def noted(self) -> None:
+        """Wait until every use so far is written down, or could not be."""
+        if self._noting:
+            await asyncio.wait(self._noting)
+
+    def _note(self, token: Token) -> None:
+        """Write down, beside, that it is used."""
+        self._noted[token.id] = time.monotonic() + NOTED_EVERY
+        noting = asyncio.create_task(self._note_use(token))
+        self._noting.add(noting)
+        noting.add_done_callback(self._noting.discard)
+
+    async def _note_use(self, token: Token) -> None:
+        try:
+            used = as_document(token.bounds, token.created_by, await self._store.now())
+            await self._store.rewrite_token(token.id, used)
+        except HoldfastError:
+            self._noted.pop(token.id, None)  # whoever uses it next tries again
 
     async def _known(self, token_id: str) -> Good | None:
         known = self._good.get(token_id)
@@ -142,6 +179,26 @@ def read_scopes(value: str | Scope | Collection[str | Scope]) -> frozenset[Scope
     if not words:
         raise InvalidOption("scopes", f"expected at least one of {', '.join(known)}, got none")
     return frozenset(map(Scope, words))
+
+
+def _refuse_bounds_without_effect(scopes: frozenset[Scope], bounds: Bounds) -> None:
+    """Refuse to promise what would not hold: `admin` may do everything, and a worker is given
+    whatever is in its queues.
+    """
+    narrow = ("owner", "queues", "names", "max_priority")
+    bound = [word for word in narrow if getattr(bounds, word) is not None]
+    if Scope.ADMIN in scopes and bound:
+        raise InvalidOption(
+            bound[0],
+            "a token with the scope admin may do everything and cannot be bound; give it some of "
+            "submit, read, operate, worker instead",
+        )
+    if Scope.WORKER in scopes and not {"owner", "names"}.isdisjoint(bound):
+        raise InvalidOption(
+            "owner" if "owner" in bound else "names",
+            "a worker is given whatever is in its queues: bind its token to queues, and make "
+            "another for the scope worker",
+        )
 
 
 def _digest(secret: str) -> bytes:

@@ -14,7 +14,7 @@ from holdfast.cli.screen import Answer, Screen
 from holdfast.core.task import Json
 
 if TYPE_CHECKING:
-    from holdfast.core.token import Token
+    from holdfast.core.token import Bounds, Token
 
 app = typer.Typer(help="Make, list and revoke the server's tokens.", no_args_is_help=True)
 
@@ -28,7 +28,7 @@ async def create(
         typer.Option(
             "--scope",
             "-s",
-            metavar="admin|submit|read|worker",
+            metavar="admin|submit|read|operate|worker",
             help="What it allows; repeat for several.",
         ),
     ],
@@ -39,12 +39,42 @@ async def create(
     name: Annotated[
         str, typer.Option("--name", "-n", metavar="TEXT", help="Whose it is, to know it by.")
     ] = "",
+    owner: Annotated[
+        str | None,
+        typer.Option("--owner", metavar="TEXT", help="Tasks of this owner only, in everything."),
+    ] = None,
+    queues: Annotated[
+        list[str] | None,
+        typer.Option("--queue", "-q", metavar="NAME", help="These queues only; repeatable."),
+    ] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--task", metavar="NAME", help="Tasks of these names only; repeatable."),
+    ] = None,
+    max_priority: Annotated[
+        str | None,
+        typer.Option("--max-priority", metavar="PRIORITY", help="Submit nothing more urgent."),
+    ] = None,
+    rate: Annotated[
+        str | None,
+        typer.Option("--rate", metavar="N/TIME", help="So many requests, such as 100/1m."),
+    ] = None,
 ) -> Answer:
     """Make a token and show it, once.
 
     Only its hash is kept: whoever loses the text needs another token.
     """
-    token, text = await session.client.tokens.create(name, scopes, expires)
+    token, text = await session.client.tokens.create(
+        name,
+        scopes,
+        expires,
+        created_by="cli",
+        owner=owner,
+        queues=queues or None,
+        names=names or None,
+        max_priority=max_priority,
+        rate=rate,
+    )
 
     def human(screen: Screen) -> None:
         screen.line(text)
@@ -89,6 +119,7 @@ async def revoke(
 
 def token_of(token: Token) -> Json:
     """A token for machines, without its digest."""
+    bounds = token.bounds
     return {
         "id": token.id,
         "name": token.name,
@@ -96,6 +127,13 @@ def token_of(token: Token) -> Json:
         "created_at": words.iso(token.created_at),
         "expires_at": words.iso(token.expires_at),
         "revoked_at": words.iso(token.revoked_at),
+        "owner": bounds.owner,
+        "queues": None if bounds.queues is None else sorted(bounds.queues),
+        "tasks": None if bounds.names is None else sorted(bounds.names),
+        "max_priority": bounds.max_priority,
+        "rate": None if bounds.rate is None else str(bounds.rate),
+        "created_by": token.created_by,
+        "last_used_at": words.iso(token.last_used_at),
     }
 
 
@@ -104,19 +142,30 @@ def _show(screen: Screen, tokens: Sequence[Token], now: datetime) -> None:
         screen.line("No token. Make one: holdfast token create --scope submit --expires 90d")
         return
     screen.table(
-        ("id", "name", "scopes", "created", "expires", "state"),
+        ("id", "name", "scopes", "bound to", "created", "by", "last used", "expires", "state"),
         [
             (
                 token.id,
                 token.name or "-",
                 ", ".join(sorted(token.scopes)),
+                bound_to(token.bounds) or "-",
                 words.ago(token.created_at, now),
+                token.created_by or "-",
+                "-" if token.last_used_at is None else words.ago(token.last_used_at, now),
                 "-" if token.expires_at is None else words.ago(token.expires_at, now),
                 _state(token, now),
             )
             for token in tokens
         ],
     )
+
+
+def bound_to(bounds: Bounds) -> str:
+    """A token's bounds in few words."""
+    several = (("queue", bounds.queues), ("task", bounds.names))
+    single = (("owner", bounds.owner), ("up to", bounds.max_priority), ("rate", bounds.rate))
+    said = [f"{word} {', '.join(sorted(names))}" for word, names in several if names]
+    return "; ".join([f"{word} {value}" for word, value in single if value] + said)
 
 
 def _state(token: Token, now: datetime) -> str:

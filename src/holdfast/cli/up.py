@@ -124,7 +124,7 @@ async def _admin_token(url: str) -> str:
     from holdfast.app import Holdfast  # noqa: PLC0415
 
     async with Holdfast(url=url) as app:
-        _, text = await app.client.tokens.create("demo", "admin", "1d")
+        _, text = await app.client.tokens.create("demo", "admin", "1d", created_by="cli")
     return text
 
 

@@ -17,14 +17,16 @@ class TaskFilter:
     """Which tasks; every given field must match. An empty filter matches all, an empty collection
     none. Created at or after `created_after` and before `created_before`; `worker_id` is the worker
     that runs a task or ran it last; `error_type` is that of the task's present error; `name_prefix`
-    is how its name begins, letter for letter.
+    is how its name begins, letter for letter; `names` and `queues` are one of several.
     """
 
     ids: tuple[TaskId, ...] | None = None
     states: frozenset[State] | None = None
     name: str | None = None
+    names: frozenset[str] | None = None
     name_prefix: str | None = None
     queue: str | None = None
+    queues: frozenset[str] | None = None
     priority: Priority | None = None
     tag: str | None = None
     owner: str | None = None

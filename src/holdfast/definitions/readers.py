@@ -82,14 +82,14 @@ def read_key(option: str, value: object) -> str:
 
 
 def read_tags(option: str, value: object) -> tuple[str, ...]:
-    tags = _several(option, value, lambda place, tag: read_text(place, tag, LONGEST_NAME))
+    tags = several(option, value, lambda place, tag: read_text(place, tag, LONGEST_NAME))
     if len(tags) > MOST_TAGS:
         raise InvalidOption(option, f"expected {MOST_TAGS} tags at most, got {len(tags)}")
     return tags
 
 
 def read_capabilities(option: str, value: object) -> frozenset[str]:
-    return frozenset(_several(option, value, _read_capability))
+    return frozenset(several(option, value, _read_capability))
 
 
 def _read_capability(option: str, value: object) -> str:
@@ -157,7 +157,7 @@ def hint(word: object, words: Iterable[str]) -> str:
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
-def _several(option: str, value: Any, read: Callable[[str, object], str]) -> tuple[str, ...]:
+def several(option: str, value: Any, read: Callable[[str, object], str]) -> tuple[str, ...]:
     """Read one text, or a collection of them; doubles are dropped, the order is kept."""
     many = [value] if isinstance(value, str) else value
     if not isinstance(many, Collection):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from holdfast.bounds import read_bounds
 from holdfast.core.attempt import Attempt, Event, History
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.stats import Depth, QueueStats, Stats
@@ -141,6 +142,15 @@ def token(data: Json) -> RemoteToken:
         created_at=datetime.fromisoformat(data["created_at"]),
         expires_at=_instant(data["expires_at"]),
         revoked_at=_instant(data["revoked_at"]),
+        bounds=read_bounds(
+            owner=data["owner"],
+            queues=data["queues"],
+            names=data["task_types"],
+            max_priority=data["max_priority"],
+            rate=data["rate"],
+        ),
+        created_by=data["created_by"],
+        last_used_at=_instant(data["last_used_at"]),
     )
 
 

@@ -20,7 +20,7 @@ from holdfast.core.task import (
     TaskId,
     WorkerId,
 )
-from holdfast.core.token import Scope
+from holdfast.core.token import Bounds, Scope
 
 
 class Submitted(NamedTuple):
@@ -96,6 +96,9 @@ class RemoteToken:
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
+    bounds: Bounds
+    created_by: str | None
+    last_used_at: datetime | None
 
 
 class RemoteEvent(NamedTuple):

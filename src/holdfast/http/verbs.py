@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypedDict, Unpack
 from urllib.parse import quote
 
+from holdfast.bounds import BoundWords, read_bounds
 from holdfast.core.attempt import History
 from holdfast.core.duration import Duration
 from holdfast.core.fleet import WorkerInfo
@@ -208,11 +209,17 @@ class TokenVerbs:
     """What can be asked about tokens. They take an admin's token."""
 
     def create(
-        self, name: str, scopes: str | Collection[str], expires: Duration | None = None
+        self,
+        name: str,
+        scopes: str | Collection[str],
+        expires: Duration | None = None,
+        **bounds: Unpack[BoundWords],
     ) -> Talk[tuple[RemoteToken, str]]:
-        """Make a token. Its text is in the answer and nowhere else, now or ever."""
+        """Make a token. Its text is in the answer and nowhere else, now or ever. The other words
+        bind it: `owner="anna", queues=["mail"], rate="100/1m"`.
+        """
         chosen = [scopes] if isinstance(scopes, str) else sorted(scopes)
-        body: dict[str, Json] = {"name": name, "scopes": chosen}
+        body: dict[str, Json] = {"name": name, "scopes": chosen, **_bounds(bounds)}
         if expires is not None:
             body["expires_in_seconds"] = read_duration("expires", expires)
         data = yield from ask("POST", "/api/v1/tokens", body=body)
@@ -226,6 +233,18 @@ class TokenVerbs:
     def revoke(self, token_id: str) -> Talk[None]:
         """End a token for ever. `ServiceError` (404) if there is none to end."""
         yield from ask("DELETE", f"/api/v1/tokens/{quote(token_id, safe='')}")
+
+
+def _bounds(words: BoundWords) -> dict[str, Json]:
+    read = read_bounds(**words)
+    named: dict[str, Json] = {
+        "owner": read.owner,
+        "queues": read.queues and sorted(read.queues),
+        "task_types": read.names and sorted(read.names),
+        "max_priority": read.max_priority,
+        "rate": read.rate and str(read.rate),
+    }
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def call(

@@ -20,11 +20,16 @@ class TokenStore(Protocol):
         scopes: Collection[Scope],
         digest: bytes,
         expires_in: float | None,
+        document: str = "{}",
     ) -> Token:
         """Keep a new token, created now; it expires `expires_in` seconds from now, if at all. Its
         id was never used before: a repeat (after an unknown outcome) changes nothing and answers
-        the token as it is.
+        the token as it is. `document` is what else there is to know (`core.token.as_document`).
         """
+        ...
+
+    async def rewrite_token(self, token_id: str, document: str) -> None:
+        """Keep another document for this token; nothing happens if there is no such token."""
         ...
 
     async def token(self, token_id: str) -> Token | None:

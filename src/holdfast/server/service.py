@@ -45,7 +45,12 @@ def service_of(request: Request) -> Service:
     return service
 
 
+def token_of(request: Request) -> Token:
+    """The token that the request came with."""
+    token: Token = request.scope[TOKEN]
+    return token
+
+
 def is_admin(request: Request) -> bool:
     """Whether the caller's token may do everything."""
-    token: Token = request.scope[TOKEN]
-    return Scope.ADMIN in token.scopes
+    return Scope.ADMIN in token_of(request).scopes

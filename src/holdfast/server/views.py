@@ -190,6 +190,7 @@ def worker(info: WorkerInfo) -> Json:
 
 
 def token(known: Token) -> dict[str, Json]:
+    bounds = known.bounds
     return {
         "token_id": known.id,
         "name": known.name,
@@ -197,6 +198,13 @@ def token(known: Token) -> dict[str, Json]:
         "created_at": known.created_at,
         "expires_at": known.expires_at,
         "revoked_at": known.revoked_at,
+        "owner": bounds.owner,
+        "queues": None if bounds.queues is None else sorted(bounds.queues),
+        "task_types": None if bounds.names is None else sorted(bounds.names),
+        "max_priority": bounds.max_priority,
+        "rate": None if bounds.rate is None else str(bounds.rate),
+        "created_by": known.created_by,
+        "last_used_at": known.last_used_at,
     }
 
 

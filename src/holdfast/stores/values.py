@@ -141,6 +141,8 @@ def matches(task: Task, where: TaskFilter) -> bool:
     return (
         all(wanted is None or wanted == found for wanted, found in equal)
         and (where.states is None or task.state in where.states)
+        and (where.names is None or task.name in where.names)
+        and (where.queues is None or task.queue in where.queues)
         and (where.name_prefix is None or task.name.startswith(where.name_prefix))
         and (where.tag is None or where.tag in task.tags)
         and (where.created_after is None or where.created_after <= task.created_at)

@@ -13,6 +13,7 @@ import pytest
 from holdfast.core.attempt import Claim
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Cause, Priority, State, TaskId, WorkerId
+from holdfast.core.token import Bounds, Scope
 from holdfast.errors import SchemaMismatch
 from holdfast.stores.postgres.connections import Connection
 from holdfast.stores.postgres.store import PostgresStore
@@ -40,6 +41,10 @@ SELECT n FROM holdfast.save(
     NULL::text[], NULL::text[], NULL::integer[], NULL::integer[], NULL::bytea[], NULL::text[],
     NULL::bigint[], NULL::text[], NULL::text[], NULL::bigint
 )
+"""
+OLD_TOKEN = """
+INSERT INTO holdfast.token (id, name, scopes, digest, created_at)
+VALUES ('ab', 'ci', '{submit}', '', 1)
 """
 SCHEMA_1 = Path(__file__).with_name("schema_1.sql").read_text()
 
@@ -77,7 +82,7 @@ async def test_an_old_schema_is_refused_until_it_is_migrated(
         await store.open()
 
     assert await store.schema_version() == 1
-    assert list(await store.migrate()) == [2, 3]
+    assert list(await store.migrate()) == [2, 3, 4]
     assert list(await store.migrate()) == []
 
 
@@ -96,6 +101,21 @@ async def test_what_was_under_way_in_an_old_schema_goes_on(
         assert len(await store.due_callbacks(limit=9, lease=1.0)) == 1
         assert await store.count(TaskFilter(states=frozenset({State.COMPLETED})), limit=9) == 3
         assert list(await store.check()) == []
+
+
+async def test_a_token_of_the_third_schema_goes_on_unbound(
+    fresh_database: str, db: Connection
+) -> None:
+    await PostgresStore(fresh_database).migrate()
+    await db.execute("ALTER TABLE holdfast.token DROP COLUMN document")
+    await db.execute("DELETE FROM holdfast.migration WHERE version = 4")
+    await db.execute(OLD_TOKEN)
+
+    assert list(await PostgresStore(fresh_database).migrate()) == [4]
+
+    async with PostgresStore(fresh_database) as store:
+        (token,) = await store.tokens()
+        assert (token.name, token.scopes, token.bounds) == ("ci", {Scope.SUBMIT}, Bounds())
 
 
 async def test_what_the_first_release_calls_still_answers_after_the_migration(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.task import State, WorkerId
+from holdfast.core.token import Bounds, Scope
 from holdfast.errors import SchemaMismatch
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.stores.sqlite.schema import migrations
@@ -48,7 +49,7 @@ async def test_an_old_file_is_refused_until_it_is_migrated(path: Path, first_rel
         await store.open()
 
     assert await store.schema_version() == 1
-    assert list(await store.migrate()) == [2]
+    assert list(await store.migrate()) == [2, 3]
     assert list(await store.migrate()) == []
 
 
@@ -69,6 +70,19 @@ async def test_what_was_in_an_old_file_goes_on(path: Path, first_release: str) -
         await save(store, *map(success, await claim(store, me.id)))
         assert len(await store.due_callbacks(limit=9, lease=1.0)) == 1
         assert list(await store.check()) == []
+
+
+async def test_a_token_of_the_second_schema_goes_on_unbound(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(migrations()[1] + migrations()[2])
+        db.execute("INSERT INTO token VALUES (1, 'ab', 'ci', '[\"submit\"]', x'00', 1, NULL, NULL)")
+        db.commit()
+
+    await SQLiteStore(path).migrate()
+
+    async with SQLiteStore(path) as store:
+        (token,) = await store.tokens()
+        assert (token.name, token.scopes, token.bounds) == ("ci", {Scope.SUBMIT}, Bounds())
 
 
 async def test_a_worker_of_the_first_release_still_registers_on_a_migrated_file(

@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from holdfast.core.token import Scope, Token
+from holdfast.core.task import Priority
+from holdfast.core.token import Bounds, RateLimit, Scope, Token
 from holdfast.errors import InvalidOption
 from holdfast.stores.memory.store import MemoryStore
 from holdfast.testing.clock import FakeClock
@@ -154,3 +157,76 @@ async def test_what_makes_no_sense_is_refused(
         await tokens.create(name, scopes, expires)
 
     assert not await tokens.list()
+
+
+async def test_a_token_is_bound_in_the_words_of_people(tokens: Tokens) -> None:
+    token, text = await tokens.create(
+        "ci", "submit", owner="anna", queues="mail", names=["b", "a"], max_priority="low",
+        rate="100/m", created_by="cli",
+    )  # fmt: skip
+
+    assert token.bounds == Bounds(
+        owner="anna",
+        queues=frozenset({"mail"}),
+        names=frozenset({"a", "b"}),
+        max_priority=Priority.LOW,
+        rate=RateLimit(100, 60),
+    )
+    assert (str(token.bounds.rate), token.created_by) == ("100/1m", "cli")
+    assert await tokens.check(text) == token
+
+
+@pytest.mark.parametrize(
+    ("scopes", "bounds", "option"),
+    [
+        ("submit", {"owner": ""}, "owner"),
+        ("submit", {"queues": []}, "queues"),
+        ("submit", {"names": ["a b"]}, "names[0]"),
+        ("submit", {"max_priority": "urgent"}, "max_priority"),
+        ("submit", {"rate": "100"}, "rate"),
+        ("submit", {"rate": "0/1m"}, "rate"),
+        ("submit", {"rate": "5/0.5s"}, "rate"),
+        ("submit", {"rate": "100001/1m"}, "rate"),
+        ("submit", {"queue": "mail"}, "queue"),
+        ("admin", {"owner": "anna"}, "owner"),
+        (["admin", "read"], {"queues": "mail"}, "queues"),
+        ("worker", {"owner": "anna"}, "owner"),
+        (["worker", "read"], {"names": "a"}, "names"),
+    ],
+)
+async def test_a_bound_that_makes_no_sense_is_refused(
+    tokens: Tokens, scopes: list[str], bounds: Any, option: str
+) -> None:
+    with pytest.raises(InvalidOption) as refused:
+        await tokens.create("ci", scopes, **bounds)
+
+    assert refused.value.option == option
+    assert not await tokens.list()
+
+
+async def test_a_tokens_use_is_noted_once_a_minute_and_keeps_its_bounds(
+    tokens: Tokens, store: Counting, clock: FakeClock
+) -> None:
+    token, text = await tokens.create("ci", "read", owner="anna", created_by="cli")
+    assert token.last_used_at is None
+    clock.advance(10)
+    first = clock.now
+
+    assert await tokens.check(text)
+    await tokens.noted()
+    clock.advance(10)
+    assert await tokens.check(text)
+    await tokens.noted()
+
+    (seen,) = await tokens.list()
+    assert seen == replace(token, last_used_at=first)
+
+
+async def test_a_wrong_secret_is_no_use_of_a_token(tokens: Tokens) -> None:
+    _, text = await tokens.create("ci", "read")
+
+    assert await tokens.check(text[:-43] + "A" * 43) is None
+    await tokens.noted()
+
+    (seen,) = await tokens.list()
+    assert seen.last_used_at is None

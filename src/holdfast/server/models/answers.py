@@ -322,6 +322,13 @@ class TokenAnswer(TypedDict):
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
+    owner: str | None
+    queues: list[str] | None
+    task_types: list[str] | None
+    max_priority: Priority | None
+    rate: str | None
+    created_by: str | None
+    last_used_at: datetime | None
 
 
 @with_config(EXACT)

@@ -7,6 +7,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.core.token import Scope
+from holdfast.errors import InvalidOption
 from holdfast.server import views
 from holdfast.server.answers import answer, nothing
 from holdfast.server.bodies import read_json
@@ -15,7 +16,7 @@ from holdfast.server.models.answers import NewTokenAnswer, TokenList
 from holdfast.server.models.tasks import NoQuery
 from holdfast.server.models.tokens import NewToken
 from holdfast.server.problems import Refused
-from holdfast.server.service import service_of
+from holdfast.server.service import service_of, token_of
 from holdfast.server.shape import Shape
 
 router = APIRouter(tags=["tokens"])
@@ -36,21 +37,34 @@ async def list_tokens(request: Request) -> Response:
     TOKENS,
     **documented(
         "Make a token",
-        says="The answer has its text, and nothing else ever will.",
+        says="The answer has its text, and nothing else ever will. `owner`, `queues`, "
+        "`task_types`, `max_priority` and `rate` bind it; of these, a token with the scope `admin` "
+        "can only have a rate, one with the scope `worker` only queues, a priority and a rate.",
         answers=NewTokenAnswer,
         status=201,
         takes=NEW,
+        refuses=(409,),
         example={"name": "ci", "scopes": ["submit", "read"], "expires_in_seconds": 7776000},
     ),
 )
 async def create_token(request: Request) -> Response:
     wanted = NEW.read(await read_json(request))
     client = await service_of(request).verbs()
-    made, text = await client.tokens.create(
-        wanted["name"],
-        frozenset(Scope(scope) for scope in wanted["scopes"]),
-        wanted.get("expires_in_seconds"),
-    )
+    try:
+        made, text = await client.tokens.create(
+            wanted["name"],
+            frozenset(Scope(scope) for scope in wanted["scopes"]),
+            wanted.get("expires_in_seconds"),
+            created_by=token_of(request).id,
+            owner=wanted.get("owner"),
+            queues=wanted.get("queues"),
+            names=wanted.get("task_types"),
+            max_priority=wanted.get("max_priority"),
+            rate=wanted.get("rate"),
+        )
+    except InvalidOption as error:
+        # Each word is well formed, only together they make no sense.
+        raise Refused(409, "conflicting_options", str(error), field=error.option) from None
     return answer(views.token(made) | {"token": text}, 201)
 
 

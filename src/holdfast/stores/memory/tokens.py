@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from holdfast.core.token import Scope, Token
+from holdfast.core.token import Scope, Token, from_document
 from holdfast.ports.clock import Clock
 from holdfast.stores.memory.guarded import Guarded
 from holdfast.stores.values import as_time, span_us
@@ -26,6 +26,7 @@ class KeepsTokens(Guarded):
         scopes: Collection[Scope],
         digest: bytes,
         expires_in: float | None,
+        document: str = "{}",
     ) -> Token:
         with self._lock:
             now = self._clock.now_us()
@@ -36,8 +37,14 @@ class KeepsTokens(Guarded):
                 digest=digest,
                 created_at=as_time(now),
                 expires_at=None if expires_in is None else as_time(now + span_us(expires_in)),
+                **from_document(document),
             )
             return self._tokens.setdefault(id, new)
+
+    async def rewrite_token(self, token_id: str, document: str) -> None:
+        with self._lock:
+            if found := self._tokens.get(token_id):
+                self._tokens[token_id] = replace(found, **from_document(document))
 
     async def token(self, token_id: str) -> Token | None:
         with self._lock:

@@ -66,8 +66,10 @@ def _ids(ids: Iterable[TaskId] | None, after: TaskId | None, before: TaskId | No
 
 def _clauses(where: TaskFilter, states: frozenset[State] | None) -> Iterator[tuple[str, Json]]:
     for name in _TEXTS:
-        if (value := getattr(where, name)) is not None:
+        if name != "queue" and (value := getattr(where, name)) is not None:
             yield name, str(value)
+    if queues := _either(where.queue, where.queues):
+        yield "queue", queues
     wanted = [given for given in (where.states, states) if given is not None]
     if wanted:
         yield "state", _one_of(frozenset.intersection(*wanted))
@@ -87,12 +89,19 @@ def _one_of(states: frozenset[State]) -> Json:
 
 
 def _name(where: TaskFilter) -> Json:
+    clause = _either(where.name, where.names)
     if where.name_prefix is None:
-        return where.name
-    clause: Document = {} if where.name is None else {"$eq": where.name}
+        return clause
     clause["$gte"] = where.name_prefix
     if beyond := _after_all_with(where.name_prefix):
         clause["$lt"] = beyond
+    return clause
+
+
+def _either(one: str | None, several: frozenset[str] | None) -> Document:
+    clause: Document = {} if one is None else {"$eq": one}
+    if several is not None:
+        clause["$in"] = sorted(text for text in several if can_be_text(text))
     return clause
 
 

@@ -8,7 +8,7 @@ from bson import ObjectId
 from pymongo import ReturnDocument
 
 from holdfast.core.task import Json
-from holdfast.core.token import Scope, Token
+from holdfast.core.token import Scope, Token, from_document
 from holdfast.errors import StoreError
 from holdfast.stores.columns import as_time, maybe_time, span_us
 from holdfast.stores.mongo.connected import Connected
@@ -27,6 +27,7 @@ class KeepsTokens(Connected):
         scopes: Collection[Scope],
         digest: bytes,
         expires_in: float | None,
+        document: str = "{}",
     ) -> Token:
         async with self._server() as db:
             now = await self._now_us(db)
@@ -36,6 +37,7 @@ class KeepsTokens(Connected):
                 "scopes": sorted(scope.value for scope in scopes),
                 "digest": digest,
                 "created_at": now,
+                "document": document,
             }
             if expires_in is not None:
                 fresh["expires_at"] = now + span_us(expires_in)
@@ -48,6 +50,11 @@ class KeepsTokens(Connected):
             if kept is None:
                 raise StoreError(f"{self.url} kept token {id} and did not show it")
             return _token(kept)
+
+    async def rewrite_token(self, token_id: str, document: str) -> None:
+        async with self._server() as db:
+            change = {"$set": {"document": document}}
+            await db.tokens.update_one({"_id": safe_text(token_id)}, change)
 
     async def token(self, token_id: str) -> Token | None:
         async with self._server() as db:
@@ -77,4 +84,5 @@ def _token(found: Mapping[str, Json]) -> Token:
         created_at=as_time(found["created_at"]),
         expires_at=maybe_time(found.get("expires_at")),
         revoked_at=maybe_time(found.get("revoked_at")),
+        **from_document(found.get("document")),
     )

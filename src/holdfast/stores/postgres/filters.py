@@ -116,10 +116,10 @@ def _values(where: TaskFilter, *, is_done: bool) -> Iterator[tuple[str, Value]]:
         match getattr(where, clause.name):
             case None:
                 continue
-            case frozenset() if is_done:
+            case frozenset() if is_done and clause.name == "states":
                 continue  # written out: see `_ended`
-            case frozenset() as states:
-                yield "states", sorted(state.value for state in states)
+            case frozenset() as words:
+                yield clause.name, sorted(str(word) for word in words if can_be_text(word))
             case tuple() as ids:
                 yield "ids", [task_id for task_id in ids if is_task_id(task_id)]
             case value if clause.name.startswith("created_"):

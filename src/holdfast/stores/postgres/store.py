@@ -271,14 +271,18 @@ class PostgresStore:
         scopes: Collection[Scope],
         digest: bytes,
         expires_in: float | None,
+        document: str = "{}",
     ) -> Token:
         return await self._hot(
             lambda db: tokens.add(
                 db, self._sql,
                 token_id=id, name=name, scopes=scopes, digest=digest, expires_in=expires_in,
-                now=self._now,
+                document=document, now=self._now,
             )
         )  # fmt: skip
+
+    async def rewrite_token(self, token_id: str, document: str) -> None:
+        await self._ask("rewrite_token", safe_text(token_id), document)
 
     async def token(self, token_id: str) -> Token | None:
         return await self._hot(lambda db: tokens.get(db, self._sql, token_id))

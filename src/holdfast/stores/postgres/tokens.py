@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from holdfast.core.token import Scope, Token
+from holdfast.core.token import Scope, Token, from_document
 from holdfast.stores.columns import as_time, maybe_time, span_us
 from holdfast.stores.postgres.connections import Connection
 from holdfast.stores.postgres.queries import Queries
@@ -20,11 +20,13 @@ async def add(
     scopes: Collection[Scope],
     digest: bytes,
     expires_in: float | None,
+    document: str,
     now: int | None,
 ) -> Token:
     words = sorted(scope.value for scope in scopes)
     span = None if expires_in is None else span_us(expires_in)
-    await db.execute(sql["add_token"], token_id, safe_text(name), words, digest, span, now)
+    given = (token_id, safe_text(name), words, digest, span, document, now)
+    await db.execute(sql["add_token"], *given)
     (row,) = await db.fetch(sql["token"], token_id)
     return _token_of(row)
 
@@ -47,4 +49,5 @@ def _token_of(row: Row) -> Token:
         created_at=as_time(row["created_at"]),
         expires_at=maybe_time(row["expires_at"]),
         revoked_at=maybe_time(row["revoked_at"]),
+        **from_document(row["document"]),
     )

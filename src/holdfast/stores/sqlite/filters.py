@@ -52,16 +52,20 @@ def _values(where: TaskFilter) -> Iterator[tuple[str, Value]]:
         match getattr(where, clause.name):
             case None:
                 continue
-            case frozenset() as states if len(states) == 1 and states <= _DEAD_ENDS:
+            case frozenset() as states if _is_one_dead_end(clause.name, states):
                 yield "dead_end", next(iter(states)).value
-            case frozenset() as states:
-                yield "states", as_json(sorted(states))
+            case frozenset() as words:
+                yield clause.name, as_json(sorted(map(safe_text, words)))
             case tuple() as ids:
                 yield "ids", as_json([safe_text(task_id) for task_id in ids])
             case value if clause.name.startswith("created_"):
                 yield clause.name, in_us(value)
             case value:
                 yield clause.name, safe_text(value)
+
+
+def _is_one_dead_end(clause: str, words: frozenset[str]) -> bool:
+    return clause == "states" and len(words) == 1 and words <= _DEAD_ENDS
 
 
 def _source(db: sqlite3.Connection, where: TaskFilter) -> str:

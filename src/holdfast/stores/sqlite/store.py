@@ -242,10 +242,14 @@ class SQLiteStore:
         scopes: Collection[Scope],
         digest: bytes,
         expires_in: float | None,
+        document: str = "{}",
     ) -> Token:
         return await self._write(
-            lambda unit: tokens.add(unit, id, name, scopes, digest, expires_in)
+            lambda unit: tokens.add(unit, id, name, scopes, digest, expires_in, document)
         )
+
+    async def rewrite_token(self, token_id: str, document: str) -> None:
+        await self._write(lambda unit: tokens.rewrite(unit, token_id, document))
 
     async def token(self, token_id: str) -> Token | None:
         return await self._read(lambda db: tokens.get(db, token_id))

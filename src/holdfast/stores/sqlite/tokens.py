@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 
 import orjson
 
-from holdfast.core.token import Scope, Token
+from holdfast.core.token import Scope, Token, from_document
 from holdfast.stores.columns import as_time, maybe_time, span_us
 from holdfast.stores.sqlite.queries import TOKENS, as_json
 from holdfast.stores.sqlite.values import safe_text
@@ -21,13 +21,19 @@ def add(
     scopes: Collection[Scope],
     digest: bytes,
     expires_in: float | None,
+    document: str,
 ) -> Token:
     now = unit.now
     expires_at = None if expires_in is None else now + span_us(expires_in)
     words = as_json(sorted(scope.value for scope in scopes))
-    unit.db.execute(TOKENS["add"], (token_id, safe_text(name), words, digest, now, expires_at))
+    values = (token_id, safe_text(name), words, digest, now, expires_at, document)
+    unit.db.execute(TOKENS["add"], values)
     (token,) = _tokens(unit.db, TOKENS["get"], token_id)
     return token
+
+
+def rewrite(unit: Unit, token_id: str, document: str) -> None:
+    unit.db.execute(TOKENS["rewrite"], (document, safe_text(token_id)))
 
 
 def get(db: sqlite3.Connection, token_id: str) -> Token | None:
@@ -59,4 +65,5 @@ def _token_of(row: sqlite3.Row) -> Token:
         created_at=as_time(row["created_at"]),
         expires_at=maybe_time(row["expires_at"]),
         revoked_at=maybe_time(row["revoked_at"]),
+        **from_document(row["document"]),
     )

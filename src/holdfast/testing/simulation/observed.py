@@ -271,12 +271,21 @@ class ObservedStore(NoTransactions):
         scopes: Collection[Scope],
         digest: bytes,
         expires_in: float | None,
+        document: str = "{}",
     ) -> Token:
         return await self._call(
             lambda: self._store.add_token(
-                id=id, name=name, scopes=scopes, digest=digest, expires_in=expires_in
+                id=id,
+                name=name,
+                scopes=scopes,
+                digest=digest,
+                expires_in=expires_in,
+                document=document,
             )
         )
+
+    async def rewrite_token(self, token_id: str, document: str) -> None:
+        await self._call(lambda: self._store.rewrite_token(token_id, document))
 
     async def token(self, token_id: str) -> Token | None:
         return await self._call(lambda: self._store.token(token_id))

@@ -267,8 +267,21 @@ class FilterSuite(StoreSuite):
             (TaskFilter(owner="anna", error_type="Bug"), []),
             (TaskFilter(worker_id=WorkerId("nobody")), []),
             (TaskFilter(ids=()), []),
+            (TaskFilter(names=frozenset({"other", "nope"})), ["plain"]),
+            (TaskFilter(names=frozenset({"other"}), name="demo"), []),
+            (TaskFilter(names=frozenset({"other"}), name_prefix="o"), ["plain"]),
+            (TaskFilter(names=frozenset({"dead_letter"})), []),
+            (TaskFilter(names=frozenset()), []),
+            (TaskFilter(queues=frozenset({"mail", "nope"})), ["mail"]),
+            (TaskFilter(queues=frozenset({"mail"}), queue="default"), []),
+            (TaskFilter(queues=frozenset({"default"}), owner="anna"), ["retrying"]),
+            (TaskFilter(queues=frozenset({"default"}), states=frozenset({State.DEAD_LETTER})), [
+                "dead",
+            ]),
+            (TaskFilter(queues=frozenset({"mail"}), states=frozenset({State.QUEUED})), ["mail"]),
+            (TaskFilter(queues=frozenset()), []),
         ],
-        ids=range(35),  # a set's text differs between processes, and xdist compares ids
+        ids=range(46),  # a set's text differs between processes, and xdist compares ids
     )  # fmt: skip
     async def test_a_filter_finds_what_it_says(
         self, store: Store, mixed: _Mixed, where: TaskFilter, names: list[str]

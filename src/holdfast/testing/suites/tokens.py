@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from dataclasses import replace
 from datetime import timedelta
 
-from holdfast.core.token import Scope, Token
+from holdfast.core.task import Priority
+from holdfast.core.token import Bounds, RateLimit, Scope, Token, as_document
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.suites.base import OpenAnother, StoreSuite
 from holdfast.testing.suites.races import at_once
 
 DIGEST = hashlib.sha256(b"a secret").digest()
+BOUNDS = Bounds(
+    owner="Ännchen 🚀",
+    queues=frozenset({"a", "b"}),
+    names=frozenset({"shop.mail"}),
+    max_priority=Priority.NORMAL,
+    rate=RateLimit(5, 90),
+)
 
 
 async def _add(
@@ -40,6 +49,7 @@ class TokenSuite(StoreSuite):
             scopes=frozenset(Scope),
             digest=bytes(range(32)),
             expires_in=90.5,
+            document=as_document(BOUNDS, "cli"),
         )
 
         assert made == Token(
@@ -50,8 +60,27 @@ class TokenSuite(StoreSuite):
             created_at=clock.now,
             expires_at=clock.now + timedelta(seconds=90.5),
             revoked_at=None,
+            bounds=BOUNDS,
+            created_by="cli",
         )
         assert await store.token(made.id) == made
+
+    async def test_a_token_without_a_document_is_bound_to_nothing(self, store: Store) -> None:
+        made = await _add(store)
+
+        assert (made.bounds, made.created_by, made.last_used_at) == (Bounds(), None, None)
+
+    async def test_another_document_changes_nothing_else(
+        self, store: Store, clock: FakeClock
+    ) -> None:
+        made, other = await _add(store), await _add(store)
+        used = clock.now
+
+        await store.rewrite_token(made.id, as_document(BOUNDS, None, used))
+        await store.rewrite_token("0" * 16, as_document(BOUNDS, None, used))
+
+        changed = replace(made, bounds=BOUNDS, last_used_at=used)
+        assert list(await store.tokens()) == [other, changed]
 
     async def test_a_token_without_an_end_never_expires(
         self, store: Store, clock: FakeClock

@@ -134,11 +134,17 @@ OR
 -- name: name
 t.name = :name::text
 
+-- name: names
+t.name = ANY (:names::text[])
+
 -- name: name_prefix
 starts_with(t.name, :name_prefix::text)
 
 -- name: queue
 t.lane = ANY (ARRAY(SELECT lane.id FROM holdfast.lane WHERE lane.queue = :queue::text))
+
+-- name: queues
+t.lane = ANY (ARRAY(SELECT lane.id FROM holdfast.lane WHERE lane.queue = ANY (:queues::text[])))
 
 -- name: priority
 t.lane = ANY (ARRAY(SELECT lane.id FROM holdfast.lane WHERE lane.priority = :priority::text))

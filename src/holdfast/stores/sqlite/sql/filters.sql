@@ -61,11 +61,17 @@ task.dead_end = :dead_end
 -- name: name
 +task.name = :name
 
+-- name: names
++task.name IN (SELECT value FROM json_each(:names))
+
 -- name: name_prefix
 instr(task.name, :name_prefix) = 1
 
 -- name: queue
 +task.lane IN (SELECT id FROM lane WHERE queue = :queue)
+
+-- name: queues
++task.lane IN (SELECT id FROM lane WHERE queue IN (SELECT value FROM json_each(:queues)))
 
 -- name: priority
 +task.lane IN (SELECT id FROM lane WHERE priority = :priority)

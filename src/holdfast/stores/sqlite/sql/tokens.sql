@@ -1,7 +1,10 @@
 -- name: add
-INSERT INTO token (id, name, scopes, digest, created_at, expires_at)
-VALUES (?, ?, ?, ?, ?, ?)
+INSERT INTO token (id, name, scopes, digest, created_at, expires_at, document)
+VALUES (?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO NOTHING;
+
+-- name: rewrite
+UPDATE token SET document = ? WHERE id = ?;
 
 -- name: get
 SELECT * FROM token WHERE id = ?;
