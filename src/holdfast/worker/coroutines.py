@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 from holdfast.core.lifecycle import Outcome, Released
 from holdfast.definitions.context import Context, enter_context
 from holdfast.worker.deadlines import Deadlines
+from holdfast.worker.forks import end_if_fork, serve_here
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.verdict import accept, judge, stopped
 
@@ -52,6 +53,7 @@ class CoroutineRunner:
         deadlines: Deadlines,
         on_stuck: Callable[[Run], None],
     ) -> None:
+        serve_here()
         self._loop = loop
         self._deadlines = deadlines
         self._on_stuck = on_stuck
@@ -68,6 +70,7 @@ class CoroutineRunner:
             return accept(definition, end.value)
         except BaseException as error:  # noqa: BLE001 - SystemExit in a handler is the handler's error
             return judge(definition, error)
+        end_if_fork()
         return Suspended(bodies[0], variables, awaited)
 
     async def finish(self, run: Run, rest: Suspended) -> Outcome:
@@ -168,6 +171,7 @@ def _drive(rest: Suspended, stopping: _Stopping) -> Generator[Any, Any, Any]:
             awaited = variables.run(step, sent)
         except StopIteration as end:
             return end.value
+        end_if_fork()
 
 
 def _came_out(run: Run, error: BaseException, task: asyncio.Task[Any]) -> Outcome:

@@ -27,6 +27,7 @@ from holdfast.core.lifecycle import Outcome
 from holdfast.definitions.context import Context, enter_context
 from holdfast.errors import AttemptTimeout
 from holdfast.worker.deadlines import Deadlines
+from holdfast.worker.forks import serve_here
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.verdict import accept, judge, stopped
 
@@ -141,6 +142,7 @@ class ThreadRunner:
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, deadlines: Deadlines, size: int) -> None:
+        serve_here()
         self._loop = loop
         self._deadlines = deadlines
         self._size = size

@@ -15,11 +15,13 @@ from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeede
 from holdfast.core.task import TaskError
 from holdfast.definitions.definition import Definition
 from holdfast.errors import AttemptTimeout, PayloadRefused, Retry, Snooze, UnknownTask
+from holdfast.worker.forks import end_if_fork
 from holdfast.worker.run import Run, StopReason
 
 
 def accept(definition: Definition[..., Any, Any], value: object) -> Outcome:
     """The handler returned: keep its result, or say why it cannot be kept."""
+    end_if_fork()
     try:
         return Succeeded(definition.dump_result(value))
     except Exception as error:  # noqa: BLE001 - a result's own __str__ or serializer may raise anything
@@ -28,6 +30,7 @@ def accept(definition: Definition[..., Any, Any], value: object) -> Outcome:
 
 def judge(definition: Definition[..., Any, Any], error: BaseException) -> Outcome:
     """The handler raised, or its arguments did not fit."""
+    end_if_fork(error)
     match error:
         case Retry():
             return Failed(describe(error), retry_after=error.after)
@@ -39,6 +42,7 @@ def judge(definition: Definition[..., Any, Any], error: BaseException) -> Outcom
 
 def stopped(run: Run, error: BaseException | None = None) -> Outcome:
     """The run was told to stop; `error` shows where its body was, if it came out at all."""
+    end_if_fork(error)
     assert run.stop_reason is not None
     match run.stop_reason:
         case StopReason.TIMED_OUT:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import ctypes
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 from holdfast.app import Holdfast
@@ -210,6 +212,111 @@ def terminates_a_fork() -> int:
     os.kill(pid, signal.SIGTERM)
     _, status = os.waitpid(pid, 0)
     return os.waitstatus_to_exitcode(status)
+
+
+# What forks may do to the line between a process and its worker.
+
+
+@app.task(executor="process")
+def forks_and_fails_to_exec() -> int:
+    if os.fork() == 0:
+        os.execvp("no-such-program", ["x"])
+    return os.getpid()
+
+
+@app.task(executor="process")
+async def forks_in_a_coroutine() -> int:
+    if os.fork() == 0:
+        await asyncio.sleep(0.001)
+        os.execvp("no-such-program", ["x"])
+    return os.getpid()
+
+
+@app.task(executor="process")
+def returns_twice(how: str) -> int:
+    """The status of a fork that comes back out of the handler, by whatever way."""
+    fork = ctypes.PyDLL(None).fork if how == "unseen" else os.fork
+    if (pid := fork()) == 0:
+        if how == "exits":
+            sys.exit(9)
+        return 0
+    _, status = os.waitpid(pid, 0)
+    return os.waitstatus_to_exitcode(status)
+
+
+def lines() -> list[int]:
+    """The sockets that this process has open."""
+    found = []
+    for file in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            if str(file.readlink()).startswith("socket:"):
+                found.append(int(file.name))
+    return found
+
+
+@app.task(executor="process")
+def writes_garbage(data: str, forks: bool = False) -> int:
+    """Writes to every socket that it can find; in a fork that Python knows nothing of, too."""
+    pid = ctypes.PyDLL(None).fork() if forks else 0
+    if pid:
+        os.waitpid(pid, 0)
+        return os.getpid()
+    for line in lines():
+        os.write(line, data.encode("latin-1"))
+    if forks:
+        os._exit(0)
+    time.sleep(0.3)
+    return os.getpid()
+
+
+@app.task(executor="process")
+def sockets_of_a_fork() -> int:
+    read, write = os.pipe()
+    if os.fork() == 0:
+        os.write(write, bytes([len(lines())]))
+        os._exit(0)
+    return os.read(read, 1)[0]
+
+
+def speak() -> None:
+    context().log("said by a fork")
+
+
+@app.task(executor="process")
+def speaks_in_a_fork() -> str:
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        try:
+            pool.apply(speak)
+        except Exception as error:  # noqa: BLE001 - what came is what the test looks at
+            return str(error)
+    return "said"
+
+
+@app.task(executor="process")
+def uses_a_pool(how: str) -> list[int]:
+    with multiprocessing.get_context(how).Pool(2) as pool:
+        return pool.map(abs, [-1, -2, -3])
+
+
+@app.task(executor="process")
+def runs_a_program() -> str:
+    return subprocess.run(
+        [sys.executable, "-c", "print('hello')"],
+        capture_output=True,
+        check=True,
+        text=True,
+        preexec_fn=os.getpid,  # so that the hooks of a fork run
+    ).stdout.strip()
+
+
+@app.task(executor="process")
+def speaks_later(ctx: Context, after: float) -> int:
+    def late() -> None:
+        time.sleep(after)
+        ctx.log("too late")
+
+    threading.Thread(target=late, daemon=True).start()
+    return os.getpid()
 
 
 # How a process may die.

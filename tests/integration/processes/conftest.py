@@ -42,12 +42,13 @@ def attempt(
     definition: Any,
     timeout: float | None = 30.0,
     reports: list[Report] | None = None,
+    number: int = 3,
     **kwargs: Any,
 ) -> Run:
     """One attempt at a task with these arguments."""
     claim = Claim(
         task_id=TaskId("01977d3c-0000-7000-8000-000000000001"),
-        attempt=3,
+        attempt=number,
         worker_id=WorkerId("worker-1"),
         name=definition.name,
         queue="default",

@@ -23,7 +23,11 @@ ERROR = TaskError(type="ValueError", message="ä\udc80\nz", traceback="…", ret
 
 
 def test_frames_are_cut_right_however_the_bytes_arrive() -> None:
-    frames = [Frame("a", {"n": 1}, b"\x00" * 70_000), Frame("b", None), Frame("c", "ü", b"x")]
+    frames = [
+        Frame("a", {"n": 1}, b"\x00" * 70_000),
+        Frame("b", None),
+        Frame("c", "ü", b"x", ("a", 7)),
+    ]
     stream = b"".join(frame.pack() for frame in frames)
 
     for size in (1, 7, 4096, len(stream)):
@@ -37,12 +41,12 @@ def test_frames_are_cut_right_however_the_bytes_arrive() -> None:
     [Succeeded(b'{"a":1}'), Failed(ERROR), Failed(ERROR, retry_after=2.5), Released(delay=3.0)],
 )
 def test_an_outcome_is_the_same_on_the_other_side(outcome: Outcome) -> None:
-    assert unpack_outcome(_over_the_line(pack_outcome(outcome))) == outcome
+    assert unpack_outcome(_over_the_line(pack_outcome(outcome, ("a", 1)))) == outcome
 
 
 def test_a_process_cannot_say_that_it_was_stopped() -> None:
     with pytest.raises(ValueError, match="for the worker to say"):
-        pack_outcome(Stopped())
+        pack_outcome(Stopped(), ("a", 1))
 
 
 def test_a_claim_is_the_same_on_the_other_side(bodies: ModuleType) -> None:

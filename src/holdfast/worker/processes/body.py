@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from contextlib import suppress
 from contextvars import copy_context
@@ -13,11 +14,12 @@ from holdfast.core.lifecycle import Failed, Outcome
 from holdfast.core.task import Cost, Progress
 from holdfast.definitions.context import Context, enter_context
 from holdfast.definitions.definition import Definition
+from holdfast.worker.forks import end_fork
 from holdfast.worker.processes.channel import Channel
 from holdfast.worker.processes.desk import ChildDesk
 from holdfast.worker.processes.interruption import Interruption
 from holdfast.worker.processes.memory import capped, over_limit
-from holdfast.worker.processes.wire import EXTEND, Frame
+from holdfast.worker.processes.wire import EXTEND, Frame, key_of
 from holdfast.worker.transactions import Completion, RunTransaction
 from holdfast.worker.verdict import accept, describe, judge
 
@@ -49,7 +51,7 @@ class LineSink:
         self._desk.put(Report(claim.task_id, claim.attempt, claim.worker_id, progress, cost, logs))
 
     def extend(self, seconds: float) -> None:
-        self._channel.send(Frame(EXTEND, seconds))
+        self._channel.send(Frame(EXTEND, seconds, about=key_of(self.claim)))
 
     def stop_requested(self) -> bool:
         return self._interruption.came
@@ -74,6 +76,7 @@ class Body:
         self._channel = channel
         self._interruption = interruption
         self._desk = desk
+        self._pid = os.getpid()
 
     def run(
         self, claim: Claim, definition: Definition[..., Any, Any], memory_limit: int | None
@@ -83,7 +86,9 @@ class Body:
             # Variables that a handler sets are not seen by the next one.
             outcome = copy_context().run(self._attempt, claim, definition, memory_limit)
         except BaseException as error:  # noqa: BLE001 - SystemExit in a handler is the handler's error
+            self._end_unless_original(error)
             outcome = _came_out(definition, error, memory_limit)
+        self._end_unless_original()
         _flush()
         return outcome
 
@@ -101,6 +106,11 @@ class Body:
             if definition.is_async:
                 value = asyncio.run(self._await(value))
         return accept(definition, value)
+
+    def _end_unless_original(self, error: BaseException | None = None) -> None:
+        # Asked of the kernel: a fork that C code made has run none of Python's hooks.
+        if os.getpid() != self._pid:
+            end_fork(error)
 
     async def _await(self, coroutine: Any) -> object:
         task = asyncio.current_task()

@@ -6,8 +6,9 @@ import os
 import socket
 import threading
 
+from holdfast.errors import HoldfastError
 from holdfast.worker.processes.interruption import Interruption
-from holdfast.worker.processes.wire import Frame, Unpacker
+from holdfast.worker.processes.wire import AttemptKey, Frame, Unpacker
 
 
 class Channel:
@@ -18,7 +19,10 @@ class Channel:
         os.set_inheritable(fd, False)
         self._socket = socket.socket(fileno=fd)
         self._interruption = interruption
+        self._pid = os.getpid()
+        os.register_at_fork(after_in_child=self._socket.close)
         self._lock = threading.Lock()
+        self._about: AttemptKey | None = None
         self._unpacker = Unpacker()
         self._arrived: list[Frame] = []
 
@@ -26,12 +30,20 @@ class Channel:
         """Write a whole frame, even if the attempt is interrupted meanwhile: half of one would
         make everything after it unreadable.
         """
+        self.refuse_forks()
         data = frame.pack()
         with self._interruption.shielded(), self._lock:
-            self._socket.sendall(data)
+            if frame.about == self._about:  # else by a thread that outlived its attempt
+                self._socket.sendall(data)
+
+    def turn_to(self, attempt: AttemptKey | None) -> None:
+        """From now on only what is about this attempt is sent."""
+        with self._lock:
+            self._about = attempt
 
     def receive(self) -> Frame | None:
         """Wait for the next frame. None: the worker is gone, or wants us to go."""
+        self.refuse_forks()
         while not self._arrived:
             try:
                 data = self._socket.recv(256 * 1024)
@@ -41,3 +53,12 @@ class Channel:
                 return None
             self._arrived = list(self._unpacker.feed(data))
         return self._arrived.pop(0)
+
+    def refuse_forks(self) -> None:
+        """A fork has no line, and none of the threads behind the store's connections."""
+        if os.getpid() != self._pid:
+            raise HoldfastError(
+                "this is a fork of the process that runs the attempt, and only that one can report "
+                "or use a transaction. Hand back to it what is to be said: return it from the "
+                "pool, or send it over a multiprocessing queue."
+            )

@@ -20,6 +20,7 @@ from holdfast.worker.processes.interruption import Interruption
 from holdfast.worker.processes.wire import (
     READY,
     REFUSED,
+    RUN,
     Frame,
     pack_outcome,
     unpack_claim,
@@ -40,7 +41,7 @@ def main(spec: str, fd: int, parent: int) -> None:
     try:
         app = load_app(spec)
     except BaseException as error:  # noqa: BLE001 - the user's module may raise anything
-        channel.send(pack_outcome(Failed(describe(error)))._replace(kind=REFUSED))
+        channel.send(pack_outcome(Failed(describe(error)), None)._replace(kind=REFUSED))
         return
     channel.send(Frame(READY, None))
     _serve(app, channel, interruption)
@@ -48,15 +49,17 @@ def main(spec: str, fd: int, parent: int) -> None:
 
 def _serve(app: LoadedApp, channel: Channel, interruption: Interruption) -> None:
     body = Body(channel, interruption, ChildDesk(app, channel, interruption))
-    while (frame := channel.receive()) is not None:
+    while (frame := channel.receive()) is not None and frame.kind == RUN:
         claim = unpack_claim(frame)
+        channel.turn_to(frame.about)
         definition = app.registry.get(claim.name)
         outcome: Outcome
         if definition is None:
             outcome = unknown(claim.name, app.registry.suggest(claim.name))
         else:
             outcome = body.run(claim, definition, frame.head["memory_limit"])
-        channel.send(pack_outcome(outcome))
+        channel.send(pack_outcome(outcome, frame.about))
+        channel.turn_to(None)
 
 
 if __name__ == "__main__":

@@ -21,11 +21,13 @@ from holdfast.worker.processes.interruption import Interruption
 from holdfast.worker.processes.wire import (
     COMPLETED,
     COST,
+    HELD,
     HOLD,
     LET_GO,
     LOG,
     PROGRESS,
     Frame,
+    key_of,
 )
 from holdfast.worker.reporter import merged
 
@@ -50,15 +52,17 @@ class ChildDesk:
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         # Once begun it is finished: an interruption comes after it, or the worker's patience ends.
+        self._channel.refuse_forks()
         with self._interruption.shielded():
             return BRIDGE.run(work)
 
-    def completed(self, _claim: Claim) -> None:
-        self._channel.send(Frame(COMPLETED, None))
+    def completed(self, claim: Claim) -> None:
+        self._channel.send(Frame(COMPLETED, None, about=key_of(claim)))
 
-    async def hold(self, _claim: Claim) -> None:
-        self._channel.send(Frame(HOLD, None))
-        if self._channel.receive() is None:
+    async def hold(self, claim: Claim) -> None:
+        self._channel.send(Frame(HOLD, None, about=key_of(claim)))
+        answer = self._channel.receive()
+        if answer is None or (answer.kind, answer.about) != (HELD, key_of(claim)):
             raise ConnectionError("the worker is gone")
         self._is_holding = True
 
@@ -72,17 +76,18 @@ class ChildDesk:
         else:
             self._tell(report)
 
-    def let_go(self, _claim: Claim) -> None:
+    def let_go(self, claim: Claim) -> None:
         self._is_holding = False
-        self._channel.send(Frame(LET_GO, None))
+        self._channel.send(Frame(LET_GO, None, about=key_of(claim)))
         if self._held is not None:
             self._tell(self._held)
             self._held = None
 
     def _tell(self, report: Report) -> None:
+        about = key_of(report)
         if report.progress is not None:
-            self._channel.send(Frame(PROGRESS, asdict(report.progress)))
+            self._channel.send(Frame(PROGRESS, asdict(report.progress), about=about))
         if report.cost is not None:
-            self._channel.send(Frame(COST, asdict(report.cost)))
+            self._channel.send(Frame(COST, asdict(report.cost), about=about))
         for line in report.logs:
-            self._channel.send(Frame(LOG, line))
+            self._channel.send(Frame(LOG, line, about=about))

@@ -3,6 +3,10 @@
 A process that was interrupted, or went over its memory limit, is never used again: nobody knows in
 what state an exception out of nowhere left its modules. It is killed with its whole group, so that
 what the handler started goes too.
+
+The same goes for one that says what it could not say: bytes that are no frame, a word out of turn,
+or about another attempt. It was a fork, or whatever the handler started, that wrote there. If the
+process had run others before, it may have been theirs, so the attempt is handed back uncharged.
 """
 
 from __future__ import annotations
@@ -17,17 +21,21 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Self, TypeVar
 
-from holdfast.core.lifecycle import Failed, Outcome, TimedOut, WorkerLost
-from holdfast.core.task import Cost, Json, Progress, TaskError
+import structlog
+
+from holdfast.core.lifecycle import Failed, Outcome, Released, TimedOut, WorkerLost
+from holdfast.core.task import Cause, Cost, Json, Progress, TaskError
 from holdfast.worker.exits import when_exited
 from holdfast.worker.groups import GROUPS
 from holdfast.worker.liveness import Liveness, describe_exit, liveness, resident
 from holdfast.worker.processes import wire
 from holdfast.worker.processes.interruption import OUT_OF_TIME, STOP
 from holdfast.worker.processes.memory import LOOK_EVERY, over_limit
-from holdfast.worker.processes.wire import Frame, Unpacker
+from holdfast.worker.processes.wire import Frame, Garbled, Unpacker, key_of
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.verdict import stopped
+
+log = structlog.get_logger("holdfast.worker")
 
 T = TypeVar("T")
 
@@ -65,6 +73,8 @@ class ChildProcess(asyncio.Protocol):
         self._run: Run | None = None
         self._outcome: asyncio.Future[Outcome] | None = None
         self._over_limit: TaskError | None = None
+        self._garbled: Exception | None = None
+        self._attempts = 0
         self._holding: asyncio.Future[None] | None = None
         self._ready: asyncio.Future[None] = loop.create_future()
         self.exited: asyncio.Future[int] = loop.create_future()
@@ -115,6 +125,7 @@ class ChildProcess(asyncio.Protocol):
 
     async def execute(self, run: Run) -> Outcome:
         """Run one attempt. If it was stopped or killed, the process is gone when this returns."""
+        self._attempts += 1
         self._run, self._outcome = run, self._loop.create_future()
         run.on_stop = self._on_stop
         limit = run.definition.memory_limit
@@ -186,8 +197,16 @@ class ChildProcess(asyncio.Protocol):
         self._transport = transport
 
     def data_received(self, data: bytes) -> None:
-        for frame in self._unpacker.feed(data):
-            self._take(frame)
+        if self._garbled is not None:
+            return
+        try:
+            for frame in self._unpacker.feed(data):
+                self._take(frame)
+        except Exception as error:  # noqa: BLE001 - nothing that is said here may harm the worker
+            self._garbled = error
+            run = self._run and self._run.claim.task_id
+            log.error("process.line_garbled", pid=self.pid, task=run, error=str(error))
+            self.kill()
 
     def connection_lost(self, _error: Exception | None) -> None:
         self._line_closed = True
@@ -198,25 +217,32 @@ class ChildProcess(asyncio.Protocol):
             self.kill()
 
     def _take(self, frame: Frame) -> None:
+        if not self._ready.done():
+            self._answer_hello(frame)
+            return
+        run, outcome = self._run, self._outcome
+        if run is None or outcome is None or outcome.done() or frame.about != key_of(run.claim):
+            raise Garbled(f"{frame.kind!r} about {frame.about}, out of turn")
+        match frame.kind:
+            case wire.OUTCOME:
+                outcome.set_result(wire.unpack_outcome(frame))
+            case wire.HOLD:
+                self._holding = asyncio.ensure_future(self._hold(run))
+            case kind:
+                _pass_on(kind, frame.head, run)
+
+    def _answer_hello(self, frame: Frame) -> None:
         match frame.kind:
             case wire.READY:
-                _resolve(self._ready, None)
-            case wire.REFUSED:
-                self._refuse(wire.unpack_outcome(frame))
-            case wire.OUTCOME if self._outcome is not None:
-                _resolve(self._outcome, wire.unpack_outcome(frame))
-            case wire.HOLD if self._run is not None:
-                self._holding = asyncio.ensure_future(self._hold(self._run))
-            case kind if self._run is not None:
-                _pass_on(kind, frame.head, self._run)
+                self._ready.set_result(None)
+            case wire.REFUSED if isinstance(refusal := wire.unpack_outcome(frame), Failed):
+                self._ready.set_exception(Unstartable(refusal.error))
+            case _:
+                raise Garbled(f"{frame.kind!r} before it was ready")
 
     async def _hold(self, run: Run) -> None:
         await run.hold_reports()
-        self._send(Frame(wire.HELD, None))
-
-    def _refuse(self, outcome: Outcome) -> None:
-        if isinstance(outcome, Failed) and not self._ready.done():
-            self._ready.set_exception(Unstartable(outcome.error))
+        self._send(Frame(wire.HELD, None, about=key_of(run.claim)))
 
     # What the operating system says.
 
@@ -236,17 +262,26 @@ class ChildProcess(asyncio.Protocol):
         self.spent = True
         if self._transport is not None:
             self._transport.close()
-        error = self._death()
         if not self._ready.done():
-            self._ready.set_exception(Unstartable(error))
+            self._ready.set_exception(Unstartable(self._death()))
         if self._outcome is not None:
-            over = self._over_limit
-            _resolve(self._outcome, WorkerLost(error) if over is None else Failed(over))
+            _resolve(self._outcome, self._lost())
+
+    def _lost(self) -> Outcome:
+        if self._over_limit is not None:
+            return Failed(self._over_limit)
+        handed_back = self._run is not None and self._run.claim.cause is Cause.RELEASED
+        if self._garbled is not None and self._attempts > 1 and not handed_back:
+            return Released()
+        return WorkerLost(self._death())
 
     def _death(self) -> TaskError:
+        end = describe_exit(self.exited.result())
+        if self._garbled is not None:
+            end = f"was killed: what it sent could not be understood ({self._garbled})"
         return TaskError(
             type="WorkerLost",
-            message=f"the process that ran the attempt {describe_exit(self.exited.result())}. "
+            message=f"the process that ran the attempt {end}. "
             "Only this attempt is lost; the worker goes on.",
         )
 
@@ -277,6 +312,8 @@ def _pass_on(kind: str, head: Json, run: Run) -> None:
             run.let_go_of_reports()
         case wire.COMPLETED:
             run.was_completed()
+        case _:
+            raise Garbled(f"{kind!r}, which is no word for this")
 
 
 def _too_slow(app_spec: str) -> TaskError:

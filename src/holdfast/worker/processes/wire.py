@@ -1,18 +1,21 @@
 """What a worker and the processes of its pool say to each other, and how it looks on the wire.
 
-A frame is two lengths, a JSON head and raw bytes (arguments or a result, which are JSON already and
-may one day be encrypted). No pickle: a frame can say something wrong, it cannot do anything.
+A frame is a mark, two lengths, a checksum, a JSON head and raw bytes (arguments or a result, which
+are JSON already and may one day be encrypted). No pickle: a frame can say something wrong, it
+cannot do anything. It names the attempt that it is about, so one is never taken for another. Mark
+and checksum tell a frame from whatever else a handler, or what it started, may write there.
 """
 
 from __future__ import annotations
 
 import json
 import struct
+import zlib
 from collections.abc import Iterator
 from dataclasses import asdict
 from typing import NamedTuple, assert_never
 
-from holdfast.core.attempt import Claim
+from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import (
     Failed,
     Outcome,
@@ -29,7 +32,15 @@ RUN, OUTCOME = "run", "outcome"
 PROGRESS, COST, LOG, EXTEND = "progress", "cost", "log", "extend"
 HOLD, HELD, LET_GO, COMPLETED = "hold", "held", "let_go", "completed"
 
-_LENGTHS = struct.Struct("!II")
+_MARK = b"\xf7HF\x01"
+_START = struct.Struct("!4sIII")
+
+AttemptKey = tuple[str, int]
+"""Task and attempt. A frame about no attempt has None."""
+
+
+class Garbled(Exception):
+    """What came over the line is no frame, or not one that could come now."""
 
 
 class Frame(NamedTuple):
@@ -38,10 +49,12 @@ class Frame(NamedTuple):
     kind: str
     head: Json
     body: bytes = b""
+    about: AttemptKey | None = None
 
     def pack(self) -> bytes:
-        head = json.dumps([self.kind, self.head]).encode()
-        return _LENGTHS.pack(len(head), len(self.body)) + head + self.body
+        head = json.dumps([self.kind, self.about, self.head]).encode()
+        checksum = zlib.crc32(self.body, zlib.crc32(head))
+        return _START.pack(_MARK, len(head), len(self.body), checksum) + head + self.body
 
 
 class Unpacker:
@@ -51,30 +64,40 @@ class Unpacker:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Frame]:
-        """Add what arrived and take out what is complete."""
+        """Add what arrived and take out what is complete. `Garbled` if it is no frame."""
         self._buffer += data
         while (frame := self._next()) is not None:
             yield frame
 
     def _next(self) -> Frame | None:
-        if len(self._buffer) < _LENGTHS.size:
+        if not self._buffer.startswith(_MARK[: len(self._buffer)]):
+            raise Garbled(f"bytes that are no frame: {bytes(self._buffer[:40])!r}")
+        if len(self._buffer) < _START.size:
             return None
-        head_size, body_size = _LENGTHS.unpack_from(self._buffer)
-        middle = _LENGTHS.size + head_size
+        _, head_size, body_size, checksum = _START.unpack_from(self._buffer)
+        middle = _START.size + head_size
         end = middle + body_size
         if len(self._buffer) < end:
             return None
-        kind, head = json.loads(self._buffer[_LENGTHS.size : middle])
-        body = bytes(self._buffer[middle:end])
+        head, body = bytes(self._buffer[_START.size : middle]), bytes(self._buffer[middle:end])
+        if zlib.crc32(body, zlib.crc32(head)) != checksum:
+            raise Garbled("a frame with other bytes in its midst")
         del self._buffer[:end]
-        return Frame(kind, head, body)
+        kind, about, said = json.loads(head)
+        return Frame(kind, said, body, None if about is None else (about[0], about[1]))
 
 
 def pack_claim(claim: Claim, memory_limit: int | None) -> Frame:
     """Ask for one attempt to be run."""
     fields = claim._asdict()
     payload = fields.pop("payload")
-    return Frame(RUN, {"claim": fields, "memory_limit": memory_limit}, payload)
+    head = {"claim": fields, "memory_limit": memory_limit}
+    return Frame(RUN, head, payload, key_of(claim))
+
+
+def key_of(claim: Claim | Report) -> AttemptKey:
+    """What frames call this attempt."""
+    return claim.task_id, claim.attempt
 
 
 def unpack_claim(frame: Frame) -> Claim:
@@ -84,17 +107,17 @@ def unpack_claim(frame: Frame) -> Claim:
     return Claim(**fields)
 
 
-def pack_outcome(outcome: Outcome) -> Frame:
+def pack_outcome(outcome: Outcome, about: AttemptKey | None) -> Frame:
     """Say how the attempt ended. A child cannot say it was stopped or lost: it does not know."""
+    head: Json
     match outcome:
         case Succeeded(result):
-            return Frame(OUTCOME, {"is": "succeeded"}, result)
+            return Frame(OUTCOME, {"is": "succeeded"}, result, about)
         case Failed(error, retry_after):
-            return Frame(
-                OUTCOME, {"is": "failed", "error": asdict(error), "retry_after": retry_after}
-            )
+            head = {"is": "failed", "error": asdict(error), "retry_after": retry_after}
+            return Frame(OUTCOME, head, about=about)
         case Released(delay):
-            return Frame(OUTCOME, {"is": "released", "delay": delay})
+            return Frame(OUTCOME, {"is": "released", "delay": delay}, about=about)
         case TimedOut() | WorkerLost() | Stopped():
             raise ValueError(f"{outcome!r} is for the worker to say")
         case _:
