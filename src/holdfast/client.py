@@ -6,6 +6,7 @@ talks to.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 import time
@@ -19,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from holdfast.core.attempt import History
 from holdfast.core.callback import Callback
-from holdfast.core.fleet import WorkerInfo
+from holdfast.core.fleet import ALIVE, HTTP, WorkerInfo
 from holdfast.core.ids import uuid7
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, UNFINISHED
-from holdfast.core.query import Page, TaskFilter
+from holdfast.core.query import Page, TaskFilter, running_on
 from holdfast.core.stats import Stats
 from holdfast.core.task import Added, NewTask, Priority, State, Task, TaskId, WorkerId
 from holdfast.core.why import Why, explain
@@ -45,6 +46,8 @@ MOST_PER_PAGE = 1000
 SLICE = 1000
 """How many tasks one step of a bulk verb changes at most, so that none holds the store for long."""
 UNCOUNTED = 1_000_000_000
+MOST_COUNTED = 100
+"""How many workers' tasks are counted when workers are listed: each costs the store a question."""
 ASK_CLOCK_EVERY = 1.0
 
 T = TypeVar("T")
@@ -154,7 +157,11 @@ class Client:
     async def why(self, task_id: TaskRef) -> Why:
         """Why the task is not running, in words, with its place in line."""
         wanted = read_id(task_id)
-        return explain(_found(await self.store.standing(wanted), wanted))
+        standing = _found(await self.store.standing(wanted), wanted)
+        if standing.task.state in CANCELLABLE_AT_ONCE:
+            workers = tuple(await self._as_now(standing.workers))
+            standing = replace(standing, workers=workers)
+        return explain(standing)
 
     async def cancel(self, task_id: TaskRef) -> Task:
         """Cancel one task: at once if it has not started, else its worker is asked to stop it.
@@ -264,8 +271,12 @@ class Client:
         return await self.store.stats()
 
     async def workers(self) -> Sequence[WorkerInfo]:
-        """All workers known, newest first, dead and stopped ones too until they are pruned."""
-        return await self.store.workers()
+        """All workers known, newest first, dead and stopped ones too until they are pruned.
+
+        Their `load` is what the store has leased to them, up to their capacity; where more than
+        100 are alive, what those in Python said at their last heartbeat.
+        """
+        return await self._as_now(await self.store.workers())
 
     async def ask_to_drain(self, worker_id: str) -> bool:
         """Ask a worker to finish what it has and leave. False if no such worker is alive."""
@@ -368,6 +379,16 @@ class Client:
                 "Submit through it: `f.options(connection=conn).submit_async(…)`, where `conn` is "
                 "what `ctx.transaction()` gave.",
             )
+
+    async def _as_now(self, workers: Sequence[WorkerInfo]) -> Sequence[WorkerInfo]:
+        """These workers with what they hold now."""
+        alive = [worker for worker in workers if worker.status in ALIVE]
+        if len(alive) > MOST_COUNTED:
+            alive = [worker for worker in alive if worker.kind == HTTP]
+        counting = (self.store.count(running_on(one.id), limit=one.capacity) for one in alive)
+        counts = await asyncio.gather(*counting)
+        loads = {one.id: load for one, load in zip(alive, counts, strict=True)}
+        return [replace(one, load=loads.get(one.id, one.load)) for one in workers]
 
     async def _count_in(self, which: TaskFilter, states: frozenset[State]) -> int:
         """How many of the matching tasks are in one of these states."""

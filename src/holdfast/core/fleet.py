@@ -36,6 +36,9 @@ class WorkerStatus(StrEnum):
     DEAD = "dead"
 
 
+ALIVE = frozenset({WorkerStatus.ACTIVE, WorkerStatus.DRAINING})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerInfo:
     """A registered worker. `beats` counts its heartbeats: it is judged by whether it grows, never

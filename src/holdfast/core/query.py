@@ -39,6 +39,11 @@ class TaskFilter:
     created_before: datetime | None = None
 
 
+def running_on(worker_id: WorkerId) -> TaskFilter:
+    """What the store has leased to this worker."""
+    return TaskFilter(worker_id=worker_id, states=frozenset({State.RUNNING}))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
     """One page of tasks, newest first unless asked otherwise. Pass `next` to get the one after;

@@ -35,6 +35,7 @@ class Hall:
         on_claimed: Callable[[Sequence[Claim]], None],
         give_back: Callable[[Sequence[Claim]], Coroutine[Any, Any, None]],
         running: Callable[[WorkerId], int],
+        room: Callable[[Member], Awaitable[int]],
     ) -> None:
         self._store = store
         self._dispatcher = dispatcher
@@ -42,6 +43,7 @@ class Hall:
         self._on_claimed = on_claimed
         self._give_back = give_back
         self._running = running
+        self._room_for = room
         self._rooms: dict[_Key, Room] = {}
         self._seats: dict[WorkerId, list[Seat]] = {}
         self._tasks: set[asyncio.Future[Any]] = set()
@@ -88,7 +90,7 @@ class Hall:
         room = self._room(seat.member)
         rings = room.rings
         deadline = asyncio.get_running_loop().time() + wait
-        claimed = await asyncio.shield(self._keep(self._serve(seat)))
+        claimed = await asyncio.shield(self._keep(self._claim(seat)))
         if not seat.answer.done() and wait > 0:
             room.enter(seat, next_due=claimed and claimed.next_due, rings=rings)
             try:
@@ -102,6 +104,23 @@ class Hall:
         return seat.answer.result()
 
     async def _serve(self, seat: Seat) -> Claimed | None:
+        """Claim for a seat that has waited. Its worker may have been given something meanwhile, by
+        another server too: one that has no room is answered, and keeps nobody behind it waiting.
+        """
+        try:
+            seat.limit = min(seat.limit, max(0, await self._room_for(seat.member)))
+        except Exception as error:  # noqa: BLE001 - whatever it is, its poll is told
+            seat.fail(error)
+            return None
+        except BaseException:
+            seat.close()
+            raise
+        if seat.limit == 0:
+            seat.close()
+            return Claimed(claims=(), next_due=None)
+        return await self._claim(seat)
+
+    async def _claim(self, seat: Seat) -> Claimed | None:
         """Claim for this seat. None if that failed, which the seat is told."""
         if seat.answer.done():
             return None

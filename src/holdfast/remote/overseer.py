@@ -13,12 +13,12 @@ from collections.abc import Callable, Sequence
 import structlog
 
 from holdfast.core.attempt import Claim, Settlement
-from holdfast.core.fleet import HTTP
-from holdfast.core.query import TaskFilter
+from holdfast.core.fleet import ALIVE, HTTP
+from holdfast.core.query import TaskFilter, running_on
 from holdfast.core.task import State, Task, TaskId, WorkerId
 from holdfast.ports.store import Store
 from holdfast.remote.handouts import Handout, Handouts
-from holdfast.remote.roster import ALIVE, Roster
+from holdfast.remote.roster import Roster
 from holdfast.remote.verdicts import Judge
 
 log = structlog.get_logger("holdfast.remote")
@@ -96,7 +96,7 @@ class Overseer:
         known = self._handouts.of(worker_id)
         found: dict[TaskId, Task] = {}
         after: str | None = None
-        running = TaskFilter(worker_id=worker_id, states=frozenset({State.RUNNING}))
+        running = running_on(worker_id)
         while True:
             page = await self._store.list(running, limit=AT_A_TIME, after=after)
             found |= {task.id: task for task in page.tasks}

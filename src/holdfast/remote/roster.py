@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import secrets
 import time
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from holdfast.core.fleet import HTTP, WorkerInfo, WorkerStatus
+from holdfast.core.fleet import ALIVE, HTTP, WorkerInfo, WorkerStatus
 from holdfast.core.task import WorkerId
 from holdfast.errors import WorkerGone, WorkerNotFound
 from holdfast.ports.store import Store
 
-ALIVE = frozenset({WorkerStatus.ACTIVE, WorkerStatus.DRAINING})
 ASK_AGAIN = 1.0
 """Seconds for which an answer about draining is good."""
 
@@ -28,7 +28,9 @@ class Member:
     """When its last heartbeat came in here; None if it has sent none."""
     asked_at: float = 0.0
     is_leaving: bool = False
-    """An operator wants it to leave, or it said itself that it will."""
+    """An operator wants it to leave, or it said itself that it will. That is not taken back."""
+    freed: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when it has handed in results here."""
 
     @property
     def id(self) -> WorkerId:
@@ -88,16 +90,18 @@ class Roster:
             known = self._members.setdefault(worker_id, Member(info, is_leaving=leaving))
         return known
 
-    async def beat(
-        self, member: Member, *, load: int | None = None, status: WorkerStatus | None = None
-    ) -> None:
+    async def beat(self, member: Member) -> None:
         """Say that it is alive. `WorkerGone` if the store has given it up."""
         member.beat_at = time.monotonic()
-        if not await self._store.beat(member.id, load=load, status=status):
+        status = WorkerStatus.DRAINING if member.is_leaving else None
+        if not await self._store.beat(member.id, status=status):
             self.forget(member.id)
             raise WorkerGone(member.id)
-        if status is WorkerStatus.DRAINING:
-            member.is_leaving = True
+
+    async def leave(self, member: Member) -> None:
+        """It said that it will leave: every server must know."""
+        member.is_leaving = True
+        await self._store.ask_to_drain(member.id)
 
     async def saw(self, member: Member) -> None:
         """It asked for something, so it lives: beat for it, unless that has just been done."""
@@ -122,6 +126,11 @@ class Roster:
             member.asked_at = time.monotonic()
             member.is_leaving = await self._store.drain_requested(member.id)
         return member.is_leaving
+
+    def freed(self, worker_id: WorkerId) -> None:
+        """It has handed in results."""
+        if worker_id in self._members:
+            self._members[worker_id].freed.set()
 
     def forget(self, worker_id: WorkerId) -> None:
         self._members.pop(worker_id, None)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 
 import structlog
 
 from holdfast.core.attempt import Claim, Report, Settlement
 from holdfast.core.fleet import WorkerStatus
 from holdfast.core.lifecycle import Released
-from holdfast.core.query import TaskFilter
-from holdfast.core.task import State, TaskId, WorkerId
+from holdfast.core.query import running_on
+from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.readers import read_capabilities, read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, StoreUnavailable, WorkerGone
@@ -33,6 +34,8 @@ log = structlog.get_logger("holdfast.remote")
 LONGEST_WAIT = 30.0
 GRACE = 2.0
 """Seconds after its timeout in which a worker may still say itself how its attempt ended."""
+FULL_PAUSE = 1.0
+"""Seconds that a poll of a worker without room waits for one of its results."""
 DRAINED_PAUSE = 1.0
 """Seconds that a poll of a leaving worker takes, so that one that does not listen does not spin."""
 MOST_AT_ONCE = 1000
@@ -67,6 +70,7 @@ class RemoteWorkers:
             on_claimed=self._claimed,
             give_back=self.give_back,
             running=self._handouts.count,
+            room=self._room,
         )
         self.overseer = Overseer(
             store, self._roster, self._handouts, self._judge, on_saved=self._saved
@@ -111,7 +115,10 @@ class RemoteWorkers:
         if await self._roster.is_leaving(member):
             await asyncio.sleep(min(wait, DRAINED_PAUSE))
             return []
-        limit = min(limit, member.info.capacity, MOST_AT_ONCE)
+        free = await self._room(member, wait=min(wait, FULL_PAUSE))
+        if free <= 0:
+            return []
+        limit = min(limit, free, MOST_AT_ONCE)
         wait = min(wait, LONGEST_WAIT, self._roster.longest_wait(member))
         try:
             return await self._hall.poll(member, limit=limit, wait=wait)
@@ -145,13 +152,14 @@ class RemoteWorkers:
         A worker that was buried may still hand in what nobody else was given.
         """
         await self._roster.find(worker_id)
-        return await self._desk.take(worker_id, results)
+        answers = await self._desk.take(worker_id, results)
+        self._roster.freed(worker_id)
+        return answers
 
     async def heartbeat(
         self,
         worker_id: WorkerId,
         *,
-        load: int | None = None,
         status: WorkerStatus | None = None,
         reports: Sequence[Report] = (),
         running: Collection[TaskId] | None = None,
@@ -160,11 +168,15 @@ class RemoteWorkers:
 
         `running` is all that the worker knows that it has. What it was given and does not name,
         beat after beat, never reached it, and is handed back; what it names and no longer has, it
-        is told to stop.
+        is told to stop. One that is to leave, or once said that it will, stays `draining` whatever
+        it says now.
         """
         member = await self._roster.member(worker_id)
         self._roster.heard(member)
-        await self._roster.beat(member, load=load, status=status)
+        drain = await self._roster.is_leaving(member)
+        if status is WorkerStatus.DRAINING and not drain:
+            await self._roster.leave(member)
+        await self._roster.beat(member)
         stop = dict.fromkeys(await self._store.cancel_requests(worker_id))
         self._handouts.mark_cancelled(worker_id, stop)
         if reports:
@@ -172,10 +184,9 @@ class RemoteWorkers:
             stop |= dict.fromkeys(refusal.task_id for refusal in refused)
         if running is not None:
             stop |= dict.fromkeys(await self._reconcile(member, frozenset(running)))
-        drain = await self._roster.is_leaving(member)
-        if drain:
+        if member.is_leaving:
             await self._hall.dismiss(worker_id)
-        return Heartbeat(cancel=tuple(stop), drain=drain)
+        return Heartbeat(cancel=tuple(stop), drain=member.is_leaving)
 
     async def drain(self, worker_id: WorkerId) -> int:
         """The worker takes no more; how many tasks it still has. With none left it has left."""
@@ -183,10 +194,10 @@ class RemoteWorkers:
         if info.status is WorkerStatus.STOPPED:
             return 0
         member = await self._roster.member(worker_id)
-        await self._roster.beat(member, status=WorkerStatus.DRAINING)
+        await self._roster.leave(member)
+        await self._roster.beat(member)
         await self._hall.dismiss(worker_id)
-        which = TaskFilter(worker_id=worker_id, states=frozenset({State.RUNNING}))
-        left = await self._store.count(which, limit=MOST_RUNNING)
+        left = await self._store.count(running_on(worker_id), limit=MOST_RUNNING)
         if not left:
             await self._store.retire(worker_id)
             self._roster.forget(worker_id)
@@ -196,6 +207,21 @@ class RemoteWorkers:
         """Answer every poll that waits, call the last who are next, let go of the listeners."""
         await self._hall.close()
         await self._herald.finish()
+
+    async def _room(self, member: Member, *, wait: float = 0.0) -> int:
+        """How many more tasks it may hold, by what the store has leased to it. While it may hold
+        none, its next result is waited for.
+        """
+        until = asyncio.get_running_loop().time() + wait
+        capacity = member.info.capacity
+        while True:
+            member.freed.clear()
+            room = capacity - await self._store.count(running_on(member.id), limit=capacity)
+            left = until - asyncio.get_running_loop().time()
+            if room > 0 or left <= 0:
+                return room
+            with suppress(TimeoutError):
+                await asyncio.wait_for(member.freed.wait(), left)
 
     async def _reconcile(self, member: Member, named: frozenset[TaskId]) -> Collection[TaskId]:
         """Compare what the worker has with what it was given; returns what it must stop."""

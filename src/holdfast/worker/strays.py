@@ -19,8 +19,8 @@ import structlog
 
 from holdfast.core.attempt import Claim
 from holdfast.core.lifecycle import Outcome, Released
-from holdfast.core.query import TaskFilter
-from holdfast.core.task import State, TaskId, WorkerId
+from holdfast.core.query import running_on
+from holdfast.core.task import TaskId, WorkerId
 from holdfast.ports.store import TaskStore
 
 log = structlog.get_logger("holdfast.worker")
@@ -73,7 +73,7 @@ class Strays:
             self._worker_id = None
 
     async def _hand_back(self, worker_id: WorkerId) -> None:
-        mine = TaskFilter(worker_id=worker_id, states=frozenset({State.RUNNING}))
+        mine = running_on(worker_id)
         known = self._known.holds()
         after: str | None = None
         while True:

@@ -17,15 +17,46 @@ from holdfast.testing.eventually import eventually
 QUICK: dict[str, Any] = {"heartbeat": 0.05, "lease": 30.0}
 
 
-async def test_a_beat_keeps_the_worker_alive_and_tells_its_load(depot: Depot) -> None:
+async def test_a_beat_keeps_the_worker_alive(depot: Depot) -> None:
     worker = await depot.worker()
     (before,) = await depot.store.workers()
 
-    told = await depot.remote.heartbeat(worker, load=3, status=WorkerStatus.ACTIVE)
+    told = await depot.remote.heartbeat(worker, status=WorkerStatus.ACTIVE)
 
     (after,) = await depot.store.workers()
-    assert (after.beats, after.load) == (before.beats + 1, 3)
+    assert after.beats == before.beats + 1
     assert (told.cancel, told.drain) == ((), False)
+
+
+async def test_a_worker_that_is_to_leave_cannot_say_that_it_stays(depot: Depot) -> None:
+    asked, leaving = await depot.worker(), await depot.worker()
+    elsewhere = depot.server()
+    for worker in (asked, leaving):
+        await elsewhere.heartbeat(worker)
+        await depot.started(worker)
+    await depot.store.ask_to_drain(asked)
+    await depot.remote.drain(leaving)
+    await asyncio.sleep(1.01)  # the answer to "is it to leave?" is good for a second
+
+    for worker in (asked, leaving):
+        told = await elsewhere.heartbeat(worker, status=WorkerStatus.ACTIVE)
+        assert told.drain
+
+    shown = {worker.status for worker in await depot.store.workers()}
+    assert shown == {WorkerStatus.DRAINING}
+
+
+async def test_a_beat_that_says_active_at_once_undoes_no_drain(depot: Depot) -> None:
+    worker = await depot.worker()
+    elsewhere = depot.server()
+    await elsewhere.heartbeat(worker)
+    await depot.started(worker)
+    await depot.remote.drain(worker)
+
+    await elsewhere.heartbeat(worker, status=WorkerStatus.ACTIVE)
+
+    (info,) = await depot.store.workers()
+    assert info.status is WorkerStatus.DRAINING
 
 
 async def test_a_beat_names_what_was_cancelled(depot: Depot) -> None:

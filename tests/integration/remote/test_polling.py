@@ -42,7 +42,7 @@ async def test_a_poll_takes_no_more_than_it_asked_for_or_the_worker_can_hold(dep
         await depot.submit()
 
     assert len(await depot.remote.poll(worker, limit=1)) == 1
-    assert len(await depot.remote.poll(worker, limit=50)) == 2
+    assert len(await depot.remote.poll(worker, limit=50)) == 1
 
 
 async def test_a_poll_without_work_is_answered_empty_when_its_time_is_up(depot: Depot) -> None:
@@ -194,6 +194,48 @@ async def test_a_worker_may_poll_once_for_each_of_its_slots(depot: Depot) -> Non
 
     answers: list[Any] = await asyncio.wait_for(asyncio.gather(*polls), SOON)
     assert [len(claims) for claims in answers] == [1, 1, 1]
+
+
+async def test_polls_never_lease_more_than_the_worker_has_room_for(depot: Depot) -> None:
+    worker = await depot.worker(capacity=2)
+    for _ in range(5):
+        await depot.submit()
+
+    first = await depot.remote.poll(worker, limit=2, wait=0.0)
+    more = await depot.remote.poll(worker, limit=2, wait=0.0)
+    elsewhere = await depot.server().poll(worker, limit=2, wait=0.0)
+
+    assert (len(first), len(more), len(elsewhere)) == (2, 0, 0)
+    await depot.tell(worker, first[0])
+    assert len(await depot.server().poll(worker, limit=2, wait=0.0)) == 1
+
+
+async def test_a_result_lets_the_poll_of_a_full_worker_go_on(depot: Depot) -> None:
+    worker = await depot.worker(capacity=1)
+    held = await depot.started(worker)
+    next_one = await depot.submit()
+    polling = asyncio.create_task(depot.remote.poll(worker, limit=1))
+    await asyncio.sleep(0)
+
+    await depot.tell(worker, held)
+
+    claims = await asyncio.wait_for(polling, SOON)
+    assert [claim.task_id for claim in claims] == [next_one]
+
+
+async def test_a_waiting_poll_of_a_worker_that_filled_up_keeps_nobody_from_work(
+    depot: Depot,
+) -> None:
+    full, free = await depot.worker(capacity=1), await depot.worker(capacity=1)
+    of_full, of_free = await depot.parked(full), await depot.parked(free)
+    await depot.store.add([new_task()], idempotency_window=WINDOW)
+    assert len(await depot.server().poll(full, limit=1, wait=0.0)) == 1
+
+    task_id = await depot.submit()
+
+    claims = await asyncio.wait_for(of_free, SOON)
+    assert [claim.task_id for claim in claims] == [task_id]
+    assert list(await asyncio.wait_for(of_full, SOON)) == []
 
 
 async def test_a_worker_that_sends_no_heartbeats_lives_by_its_polls(depot: Depot) -> None:

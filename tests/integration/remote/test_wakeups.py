@@ -44,7 +44,7 @@ async def test_a_submit_to_one_server_wakes_a_poll_at_another(
 ) -> None:
     one, other = servers
     remote = one.client.remote
-    worker = (await remote.register()).worker_id
+    worker = (await remote.register(capacity=3)).worker_id
     await remote.heartbeat(worker)
     for n in range(3):
         polling = asyncio.create_task(remote.poll(worker, limit=1))

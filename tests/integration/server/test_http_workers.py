@@ -341,6 +341,33 @@ def test_a_heartbeat_stores_reports_and_names_what_was_cancelled(wire: Wire) -> 
     assert wire.task(task["task_id"])["status"] == "cancelled"
 
 
+def test_the_load_shown_is_what_was_leased_and_not_what_the_worker_says(wire: Wire) -> None:
+    worker = wire.register(capacity=3)
+    task = wire.started(worker)
+    wire.submit()
+    wire.ask(worker, "heartbeat", {"current_load": 99, "status": "active"})
+
+    (shown,) = wire.admin.get("/api/v1/workers").json()["workers"]
+
+    assert (shown["load"], shown["capacity"]) == (1, 3)
+    time.sleep(1.01)  # these numbers are good for a second
+    stats = wire.admin.get("/api/v1/queue/stats").json()
+    assert stats["capacity"] == {"total": 3, "used": 1}
+    wire.ask(worker, "result", done(task))
+    (shown,) = wire.admin.get("/api/v1/workers").json()["workers"]
+    assert shown["load"] == 0
+
+
+def test_why_knows_that_a_worker_over_http_is_full(wire: Wire) -> None:
+    worker = wire.register(capacity=1)
+    wire.started(worker)
+    waiting = wire.submit()
+
+    told = wire.admin.get(f"/api/v1/tasks/{waiting}/why").json()
+
+    assert [reason["code"] for reason in told["reasons"]] == ["workers_busy"]
+
+
 def test_an_operator_can_send_a_worker_home(wire: Wire) -> None:
     worker = wire.register()
     task = wire.started(worker)

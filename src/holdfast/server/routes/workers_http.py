@@ -158,7 +158,6 @@ async def take_heartbeat(request: Request) -> Response:
     running = body.get("running")
     told = await remote.heartbeat(
         worker_id,
-        load=body.get("current_load"),
         status=None if status is None else WorkerStatus(status),
         reports=[_report(worker_id, each) for each in body.get("reports", [])],
         running=None if running is None else [TaskId(each.lower()) for each in running],

@@ -157,8 +157,8 @@ t.owner = :owner::text
 
 -- name: worker_id
 coalesce(
-    (SELECT x.worker FROM holdfast.done AS x WHERE x.id = t.id),
     (SELECT x.worker FROM holdfast.run AS x WHERE x.id = t.id),
+    (SELECT x.worker FROM holdfast.done AS x WHERE x.id = t.id),
     (SELECT x.worker FROM holdfast.extra AS x WHERE x.id = t.id)
 ) = (SELECT w.number FROM holdfast.worker AS w WHERE w.id = :worker_id::text)
 
