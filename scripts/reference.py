@@ -171,6 +171,7 @@ MEANINGS = {
     "capabilities": "what a worker can do (`--capability`)",
     "open_queues": "queues that take task types this process does not define, for HTTP workers",
     "max_body": "largest request body the server reads; a stream of lines may be longer",
+    "max_connections": "clients connected to one server at once; then idle ones make way",
     "rate_limit": "requests a second per token, then 429; `0` for no limit",
     "request_timeout": "time a client gets to send a request",
     "callback_hosts": "hosts that callbacks may reach though their address is not public",

@@ -68,6 +68,7 @@ class SettingsKeywords(TypedDict, total=False):
     capabilities: Names | None
     open_queues: Names | None
     max_body: Size | None
+    max_connections: int | None
     rate_limit: float | None
     request_timeout: Duration | None
     callback_hosts: Names | None
@@ -125,6 +126,7 @@ class Settings:
     capabilities: frozenset[str] = frozenset()
     open_queues: frozenset[str] = frozenset()
     max_body: int = 16 * 1024 * 1024
+    max_connections: int = 1000
     rate_limit: float = 0.0
     request_timeout: float = 30.0
     callback_hosts: frozenset[str] = frozenset()
@@ -395,6 +397,7 @@ _READERS: dict[str, Callable[[object], object]] = {
     "capabilities": _name_set,
     "open_queues": _open_queues,
     "max_body": _size,
+    "max_connections": _whole(1),
     "rate_limit": _rate,
     "request_timeout": _duration,
     "callback_hosts": _name_set,

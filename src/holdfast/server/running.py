@@ -24,7 +24,7 @@ from holdfast.ending import end
 from holdfast.errors import ConfigError, StoreRefused, StoreUnavailable
 from holdfast.server.app import create_app
 from holdfast.server.callbacks.courier import Courier
-from holdfast.server.connections import Connection
+from holdfast.server.connections import at_most
 from holdfast.worker.line import stop_signals
 from holdfast.worker.maintenance.patrol import patrol
 from holdfast.worker.outage import Outage
@@ -60,7 +60,7 @@ async def serve(
             door = listen(host, port)
             service = create_app(app)
             service.state.stopping = stopping
-            server = Server(service)
+            server = Server(service, app.settings.max_connections)
             again.append(server.stop)
             chores = [asyncio.ensure_future(chore) for chore in await _chores(app, server)]
             try:
@@ -72,11 +72,11 @@ async def serve(
 class Server(uvicorn.Server):
     """uvicorn without its own ideas about signals and logs."""
 
-    def __init__(self, service: Any) -> None:
+    def __init__(self, service: Any, most_connections: int) -> None:
         self._stopping: asyncio.Event = service.state.stopping
         config = uvicorn.Config(
             service,
-            http=Connection,
+            http=at_most(most_connections),
             ws="none",
             loop="asyncio",
             log_config=None,

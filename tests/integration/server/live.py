@@ -23,7 +23,7 @@ from fastapi import FastAPI
 from holdfast import Holdfast
 from holdfast.core.duration import Duration
 from holdfast.server.app import create_app
-from holdfast.server.connections import Connection
+from holdfast.server.connections import at_most
 from holdfast.server.running import listen
 
 ROOT = Path(__file__).parents[3]
@@ -33,9 +33,10 @@ PATIENCE = 30.0
 class LiveServer:
     """A server at `url` and the app behind it."""
 
-    def __init__(self, url: str, app: Holdfast, service: FastAPI) -> None:
+    def __init__(self, url: str, app: Holdfast, service: FastAPI, server: uvicorn.Server) -> None:
         self.url = url
         self.app = app
+        self._server = server
         self._service = service
         self._clients: list[httpx.Client] = []
         self._admin: httpx.Client | None = None
@@ -66,6 +67,14 @@ class LiveServer:
         """Let long polls and streams end at once, as when the server stops."""
         self._service.state.stopping.set()
 
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._server.server_state.connections)
+
+    def busy(self) -> int:
+        """How many requests are being answered."""
+        return len(self._server.server_state.tasks)
+
     def until(self, probe: Callable[[], bool]) -> bool:
         """Ask until it is true; fails if that takes too long."""
         _until(probe)
@@ -84,13 +93,14 @@ async def _burst(app: Holdfast) -> None:
 def serve(app: Holdfast, *, is_open: bool = True) -> Iterator[LiveServer]:
     """Serve an app from a thread of this process; its store is opened here, unless it cannot be."""
     service = create_app(app)
-    config = uvicorn.Config(service, http=Connection, ws="none", lifespan="off", log_config=None)
+    http = at_most(app.settings.max_connections)
+    config = uvicorn.Config(service, http=http, ws="none", lifespan="off", log_config=None)
     server = uvicorn.Server(config)
     with listen("127.0.0.1", 0) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         port = listening.getsockname()[1]
-        live = LiveServer(f"http://127.0.0.1:{port}", app, service)
+        live = LiveServer(f"http://127.0.0.1:{port}", app, service, server)
         try:
             if is_open:
                 app.open()

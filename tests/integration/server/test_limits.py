@@ -5,7 +5,6 @@ from __future__ import annotations
 import socket
 import time
 from collections.abc import Iterator
-from http.client import HTTPResponse
 from pathlib import Path
 
 import httpx
@@ -13,6 +12,7 @@ import pytest
 from tests.integration.server.conftest import StartServer
 from tests.integration.server.live import LiveServer, serve
 from tests.integration.server.shop import make_app
+from tests.integration.server.wire import address, answered, connection, drip
 
 from holdfast.server import connections
 
@@ -187,33 +187,6 @@ def test_an_array_may_be_larger_than_a_payload_but_none_of_its_tasks(sqlite_url:
     assert many.status_code == 201
     assert (one_too_large.status_code, one_too_large.json()["code"]) == (422, "payload_refused")
     assert one_too_large.json()["index"] == 1
-
-
-def address(server: LiveServer) -> tuple[str, int]:
-    url = httpx.URL(server.url)
-    assert url.port is not None
-    return url.host, url.port
-
-
-def connection(server: LiveServer) -> socket.socket:
-    sock = socket.create_connection(address(server))
-    sock.settimeout(10)
-    return sock
-
-
-def answered(sock: socket.socket) -> int:
-    """The status of an answer that is read to its end."""
-    with HTTPResponse(sock) as answer:
-        answer.begin()
-        answer.read()
-        return answer.status
-
-
-def drip(sock: socket.socket, *, seconds: float) -> None:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        sock.sendall(b"x")
-        time.sleep(0.01)
 
 
 def head(server: LiveServer, length: int, *more: str) -> str:

@@ -48,6 +48,7 @@ KNOBS: dict[str, tuple[object, str, str, object]] = {
     "capabilities": ({"gpu", "big"}, "gpu,big", '"big,gpu"', frozenset({"gpu", "big"})),
     "open_queues": (["js", "go"], "js,go", '["go", "js"]', frozenset({"js", "go"})),
     "max_body": ("1MiB", "1048576", '"1MiB"', 1024 * 1024),
+    "max_connections": (50, "50", "50", 50),
     "rate_limit": (50, "50", "50.0", 50.0),
     "request_timeout": ("10s", "10", '"10s"', 10.0),
     "callback_hosts": ({"hooks.example"}, "hooks.example", '"hooks.example"', {"hooks.example"}),
