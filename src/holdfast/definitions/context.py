@@ -15,11 +15,15 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Protocol
 
+from holdfast.codec.text import storable
 from holdfast.core.attempt import Claim
 from holdfast.core.duration import Duration, parse_duration
-from holdfast.core.payload import check_text
+from holdfast.core.report import read_cost, read_line, read_progress
 from holdfast.core.task import Cost, Progress
 from holdfast.errors import HoldfastError
+
+LONGEST_LINE = 10_000
+"""Characters of a log line; a longer one loses its middle."""
 
 
 class TaskTransaction(Protocol):
@@ -122,21 +126,15 @@ class Context:
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Say how far the work is: `progress(3, 10)` or `progress(0.3, 1, "reading")`."""
-        if message is not None:
-            check_text(message, "progress message")
-        self._sink.report(
-            progress=Progress(
-                done=float(done), total=None if total is None else float(total), message=message
-            )
-        )
+        self._sink.report(progress=read_progress(done, total, message))
 
     def log(self, line: str) -> None:
         """Add a line to the task's history (kept with it, shown by `holdfast task history`)."""
-        self._sink.report(log=line.replace("\x00", "\\0")[:10_000])
+        self._sink.report(log=storable(read_line(line), LONGEST_LINE))
 
     def cost(self, units: float = 0.0, *, tokens_in: int = 0, tokens_out: int = 0) -> None:
         """Add to what this task has used so far."""
-        self._sink.report(cost=Cost(units=units, tokens_in=tokens_in, tokens_out=tokens_out))
+        self._sink.report(cost=read_cost(units, tokens_in, tokens_out))
 
     def extend(self, time: Duration) -> None:
         """Give this attempt more time: its timeout is now `time` from this moment."""

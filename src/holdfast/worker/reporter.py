@@ -15,7 +15,8 @@ from contextlib import suppress
 import structlog
 
 from holdfast.core.attempt import Claim, Refusal, Report, Settlement
-from holdfast.core.task import Cost, TaskId
+from holdfast.core.report import merged, parts
+from holdfast.core.task import TaskId
 from holdfast.errors import StoreUnavailable
 from holdfast.ports.store import TaskStore
 from holdfast.traces import trace_of
@@ -24,9 +25,6 @@ from holdfast.worker.outage import Outage
 log = structlog.get_logger("holdfast.worker")
 
 EVERY = 0.2
-MOST_LINES = 1000
-"""Log lines kept per attempt while they cannot be stored; more are dropped."""
-
 _Key = tuple[TaskId, int]
 
 
@@ -94,45 +92,38 @@ class Reporter:
 
     async def _write(self, keys: AbstractSet[_Key] | None) -> None:
         async with self._writing:
-            reports = self._pick(keys)
-            while reports:
-                try:
-                    refusals = await self._store.report(reports)
-                except StoreUnavailable as error:
-                    await asyncio.sleep(self._outage.delay(error))
-                    continue
-                except Exception as error:  # noqa: BLE001 - a report is no promise
-                    trace = trace_of(error)
-                    log.error("store.failed", doing="report", reports=len(reports), exception=trace)
-                    return
-                self._outage.over()
-                break
-            else:
-                return
+            refusals = await self._store_all(self._pick(keys))
         if refusals:
             await self._on_refused(refusals)
+
+    async def _store_all(self, reports: Sequence[Report]) -> Sequence[Refusal]:
+        while reports:
+            try:
+                refusals = await self._store.report(reports)
+            except StoreUnavailable as error:
+                await asyncio.sleep(self._outage.delay(error))
+            except Exception as error:  # noqa: BLE001 - a report is no promise
+                return await self._store_apart(reports, error)
+            else:
+                self._outage.over()
+                return refusals
+        return ()
+
+    async def _store_apart(self, reports: Sequence[Report], error: Exception) -> Sequence[Refusal]:
+        """One of them cannot be stored: store the others, and what else that one says."""
+        if len(reports) > 1:
+            middle = len(reports) // 2
+            pieces = [reports[:middle], reports[middle:]]
+        elif len(apart := parts(reports[0])) > 1:
+            pieces = [[part] for part in apart]
+        else:
+            (lost,) = reports
+            log.error("store.failed", doing="report", task=lost.task_id, exception=trace_of(error))
+            return ()
+        return [refusal for piece in pieces for refusal in await self._store_all(piece)]
 
     def _pick(self, keys: AbstractSet[_Key] | None) -> list[Report]:
         with self._guard:
             if keys is None:
                 keys = self._waiting.keys() - self._held
             return [self._waiting.pop(key) for key in keys & self._waiting.keys()]
-
-
-def merged(earlier: Report, later: Report) -> Report:
-    """Two reports of one attempt as one."""
-    return later._replace(
-        progress=earlier.progress if later.progress is None else later.progress,
-        cost=_sum(earlier.cost, later.cost),
-        logs=(earlier.logs + later.logs)[:MOST_LINES],
-    )
-
-
-def _sum(one: Cost | None, other: Cost | None) -> Cost | None:
-    if one is None or other is None:
-        return one or other
-    return Cost(
-        units=one.units + other.units,
-        tokens_in=one.tokens_in + other.tokens_in,
-        tokens_out=one.tokens_out + other.tokens_out,
-    )

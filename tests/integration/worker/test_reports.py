@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from collections.abc import Sequence
+from decimal import Decimal
+from typing import Any
 
 from tests.integration.worker.faults import Spoiled
 from tests.integration.worker.workshop import Workshop
 
-from holdfast.core.task import Progress, State
+from holdfast.core.attempt import Refusal, Report
+from holdfast.core.task import Cost, Progress, State, TaskId
 from holdfast.definitions.context import Context
 from holdfast.testing.eventually import eventually
+from holdfast.worker.reporter import Reporter
 
 
 async def test_progress_shows_while_the_task_runs(shop: Workshop) -> None:
@@ -113,3 +118,72 @@ async def test_reports_survive_an_outage(shop: Workshop) -> None:
         done = await shop.reaches(task, State.COMPLETED)
 
     assert done.cost.units == 3
+
+
+BAD: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("Decimal", {"units": Decimal("1.5")}),
+    ("tokens_in", {"tokens_in": 2**70}),
+    ("'12'", {"units": "12"}),
+)
+
+
+async def test_a_bad_report_fails_its_own_attempt_and_no_neighbours(shop: Workshop) -> None:
+    @shop.task(max_retries=0)
+    async def bad(ctx: Context, which: int) -> None:
+        ctx.log("before")
+        ctx.cost(**BAD[which][1])
+
+    @shop.task()
+    async def good(ctx: Context) -> None:
+        ctx.log("fine \ud800")
+        ctx.cost(2.5, tokens_in=3)
+
+    goods = await shop.submit_many(good, [()] * 5)
+    bads = await shop.submit_many(bad, [(n,) for n in range(3)])
+    await shop.drain()
+
+    for (words, _), task in zip(BAD, bads, strict=True):
+        ended = await shop.get(task)
+        assert (ended.state, ended.cost) == (State.FAILED, Cost())
+        assert ended.error is not None
+        assert words in ended.error.message
+    for task in goods:
+        assert (await shop.get(task)).cost == Cost(units=2.5, tokens_in=3)
+    assert await _lines(shop, goods[0]) == ["fine \\ud800"]
+    assert await _lines(shop, bads[0]) == ["before"]
+
+
+async def test_what_the_store_refuses_costs_nothing_else_that_was_said(shop: Workshop) -> None:
+    go = asyncio.Event()
+
+    @shop.task()
+    async def waits() -> None:
+        await go.wait()
+
+    async def ignore(_refusals: Sequence[Refusal]) -> None: ...
+
+    tasks = await shop.submit_many(waits, [()] * 5)
+    async with shop.working():
+        running = [await shop.reaches(task, State.RUNNING) for task in tasks]
+        reporter = Reporter(shop.store, asyncio.get_running_loop(), ignore)
+        for number, task in enumerate(running):
+            assert task.worker_id is not None
+            # What no context lets through, and SQLite cannot hold.
+            cost = Cost(tokens_in=2**70 if number == 2 else 1)
+            reporter.put(Report(task.id, task.attempt, task.worker_id, None, cost, ("said",)))
+        writing = asyncio.create_task(reporter.run())
+
+        async def all_said() -> bool:
+            return all([await _lines(shop, task) == ["said"] for task in tasks])
+
+        await eventually(all_said, within=5)
+        writing.cancel()
+        go.set()
+        for task in [*tasks[:2], *tasks[3:]]:
+            assert (await shop.reaches(task, State.COMPLETED)).cost.tokens_in == 1
+
+
+async def _lines(shop: Workshop, task: TaskId) -> list[str | None]:
+    history = await shop.store.history(task)
+    assert history is not None
+    return [event.detail for event in history.events if event.kind == "log"]

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, NotRequired, Required
 from pydantic import ConfigDict, Field, StringConstraints, with_config
 from typing_extensions import TypedDict
 
+from holdfast.core.report import MOST_LINES, MOST_PROGRESS, MOST_TOKENS, MOST_UNITS
 from holdfast.remote.workers import LONGEST_WAIT
 from holdfast.server.models import words
 from holdfast.server.models.answers import EXACT
@@ -14,16 +15,15 @@ from holdfast.server.shape import CLOSED
 
 MOST_RESULTS = 1000
 MOST_SLOTS = 10_000
-MOST_LINES = 1000
 LONGEST_LINE = 8 * 1024
 LARGEST_FENCE = 2**31 - 1
 
 Text = Annotated[str, StringConstraints(strict=True)]
 """However long: what is too long to keep is shortened."""
 Attempt = Annotated[int, Field(ge=1, le=LARGEST_FENCE)]
-Finite = Annotated[float, Field(ge=-1e300, le=1e300, allow_inf_nan=False)]
-Amount = Annotated[float, Field(ge=0, le=1e15, allow_inf_nan=False)]
-Tokens = Annotated[int, Field(ge=0, le=10**15)]
+Finite = Annotated[float, Field(ge=-MOST_PROGRESS, le=MOST_PROGRESS, allow_inf_nan=False)]
+Amount = Annotated[float, Field(ge=0, le=MOST_UNITS, allow_inf_nan=False)]
+Tokens = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 Line = Annotated[str, StringConstraints(max_length=LONGEST_LINE, pattern=words.NO_NUL, strict=True)]
 Queue = words.Name | Literal["*"]
 _NULL: dict[str, Any] = {"type": "null"}

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from holdfast.bridge import BRIDGE
 from holdfast.core.attempt import Claim, Report
+from holdfast.core.report import merged
 from holdfast.ports.store import TransactionStore
 from holdfast.worker.loading import LoadedApp
 from holdfast.worker.processes.channel import Channel
@@ -29,7 +30,6 @@ from holdfast.worker.processes.wire import (
     Frame,
     key_of,
 )
-from holdfast.worker.reporter import merged
 
 T = TypeVar("T")
 
