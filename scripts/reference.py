@@ -165,6 +165,7 @@ MEANINGS = {
     "retention": "how long finished tasks are kept",
     "dead_letter_retention": "how long dead letters are kept",
     "idempotency_window": "how long an idempotency key is remembered",
+    "worker_name": "how the ids of this worker's processes begin; its host's name unless given",
     "queues": "what a worker serves (`-q`); `*` for every queue",
     "concurrency": "tasks at a time per worker process (`-c`)",
     "processes": "worker processes (`--processes`)",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
 from weakref import WeakSet
@@ -22,7 +24,7 @@ from holdfast.definitions.define import ContextDefinition, Decorator, PlainDefin
 from holdfast.definitions.handle import Handle
 from holdfast.definitions.options import SubmitKeywords, TaskKeywords
 from holdfast.definitions.registry import Registry
-from holdfast.errors import HoldfastError
+from holdfast.errors import HoldfastError, InvalidOption
 from holdfast.face import Face
 from holdfast.filters import TaskRef, read_id
 from holdfast.link import Link
@@ -151,11 +153,21 @@ class Holdfast(Face):
         *,
         burst: bool = False,
         app_spec: str | None = None,
+        handle_signals: bool = False,
         **settings: Unpack[SettingsKeywords],
     ) -> None:
-        """Work in this very process until cancelled; with `burst` until nothing is left to do."""
+        """Work in this very process until cancelled; with `burst` until nothing is left to do.
+
+        With `handle_signals` SIGTERM or Ctrl-C begins the drain, as with `holdfast worker`, and a
+        second one ends it: this returns, and nothing is raised. Only in the main thread.
+        """
         await self.verbs()
-        await self.worker(burst=burst, app_spec=app_spec, **settings).run()
+        worker = self.worker(burst=burst, app_spec=app_spec, **settings)
+        if not handle_signals:
+            await worker.run()
+            return
+        with on_signals(worker.stop):
+            await worker.run()
 
     async def maintain(self) -> None:
         """Rescue the tasks of lost workers and prune old history until cancelled, as every worker
@@ -260,6 +272,26 @@ class Holdfast(Face):
 
     def __repr__(self) -> str:
         return f"<Holdfast {self.settings.url.partition('://')[0]}, {len(self.registry)} tasks>"
+
+
+@contextmanager
+def on_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Call `stop` for every SIGTERM and SIGINT while this lasts."""
+    loop, numbers = asyncio.get_running_loop(), (signal.SIGTERM, signal.SIGINT)
+    before = [signal.getsignal(number) for number in numbers]
+    try:
+        for number in numbers:
+            loop.add_signal_handler(number, stop)
+    except (ValueError, RuntimeError) as error:
+        raise InvalidOption(
+            "handle_signals", f"signals reach the main thread only: call it from there ({error})"
+        ) from None
+    try:
+        yield
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            loop.remove_signal_handler(number)
+            signal.signal(number, handler)
 
 
 def _spec_of(app: Holdfast) -> str | None:

@@ -29,7 +29,7 @@ from holdfast.core.task import Added, NewTask, Priority, State, Task, TaskId, Wo
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
 from holdfast.definitions.context import current_context
-from holdfast.definitions.readers import read_name
+from holdfast.definitions.readers import read_key, read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
 from holdfast.filters import FilterKeywords, TaskRef, read_id, where
@@ -119,6 +119,21 @@ class Client:
         """The whole picture of one task."""
         wanted = read_id(task_id)
         return _found(await self.store.get(wanted), wanted)
+
+    async def get_by_key(self, key: str, *, name: str | None = None) -> Task:
+        """The newest task with this idempotency or unique key, of this name if one is given;
+        `TaskNotFound` if there is none. A key may be found as long as its task is kept. There is no
+        index for it: on a store of millions of tasks this takes seconds.
+        """
+        wanted = read_key("key", key)
+        for chosen in (
+            where(idempotency_key=wanted, name=name),
+            where(unique_key=wanted, name=name),
+        ):
+            page = await self.store.list(chosen, limit=1)
+            if page.tasks:
+                return page.tasks[0]
+        raise TaskNotFound(wanted)
 
     async def list(
         self,

@@ -54,6 +54,7 @@ class Face(Opens):
     """Every verb of the client, for sync and for async code."""
 
     get, get_async = both(Client.get)
+    get_by_key, get_by_key_async = both(Client.get_by_key)
     list, list_async = both(Client.list)
     count, count_async = both(Client.count)
     history, history_async = both(Client.history)

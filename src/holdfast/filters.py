@@ -36,11 +36,14 @@ class FilterKeywords(TypedDict, total=False):
     worker_id: str | None
     lock: str | None
     unique_key: str | None
+    idempotency_key: str | None
     error_type: str | None
     parent_id: TaskRef | None
     ids: Collection[TaskRef] | None
     created_after: datetime | str | None
     created_before: datetime | str | None
+    finished_after: datetime | str | None
+    finished_before: datetime | str | None
 
 
 def where(**words: Unpack[FilterKeywords]) -> TaskFilter:
@@ -95,4 +98,6 @@ _READERS: Mapping[str, Callable[[str, Any], object]] = {
     "ids": _ids,
     "created_after": read_instant,
     "created_before": read_instant,
+    "finished_after": read_instant,
+    "finished_before": read_instant,
 }

@@ -107,11 +107,13 @@ def init(config: Config | None = None, /, **settings: Unpack[SettingsKeywords]) 
     return HOME.init(settings if config is None else config.given)
 
 
-async def run_worker(*, burst: bool = False, **settings: Unpack[SettingsKeywords]) -> None:
+async def run_worker(
+    *, burst: bool = False, handle_signals: bool = False, **settings: Unpack[SettingsKeywords]
+) -> None:
     """Work on the default app's tasks in this process until cancelled; with `burst` until nothing
-    is left to do.
+    is left to do. With `handle_signals` SIGTERM or Ctrl-C begins the drain.
     """
-    await HOME.app.run_worker(burst=burst, **settings)
+    await HOME.app.run_worker(burst=burst, handle_signals=handle_signals, **settings)
 
 
 @overload

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -30,6 +31,7 @@ PREFIX_OF_TESTS = "HOLDFAST_TEST_"
 """Variables of `holdfast.testing` (where its servers are found); no settings."""
 EVERY_QUEUE = "*"
 SHORTEST_SECRET = 16
+LONGEST_WORKER_NAME = 100
 
 Retries = int | Literal["unlimited"]
 Names = str | list[str] | tuple[str, ...] | set[str] | frozenset[str]
@@ -62,6 +64,7 @@ class SettingsKeywords(TypedDict, total=False):
     retention: Duration | None
     dead_letter_retention: Duration | None
     idempotency_window: Duration | None
+    worker_name: str | None
     queues: Names | None
     concurrency: int | None
     processes: int | None
@@ -76,12 +79,14 @@ class SettingsKeywords(TypedDict, total=False):
     processor_interval: Duration | None
     batch_size: int | None
     stale_claim_timeout: Duration | None
+    worker_id: str | None
 
 
 OTHER_NAMES = {
     "processor_interval": "poll",
     "batch_size": "concurrency",
     "stale_claim_timeout": "lease",
+    "worker_id": "worker_name",
 }
 """Settings as other task processors call them, and what they are here."""
 
@@ -120,6 +125,7 @@ class Settings:
     retention: float = 7 * 86_400.0
     dead_letter_retention: float = 30 * 86_400.0
     idempotency_window: float = 86_400.0
+    worker_name: str | None = None
     queues: tuple[str, ...] = ("default",)
     concurrency: int = 10
     processes: int = 1
@@ -262,9 +268,13 @@ def _read(name: str, value: object, label: str) -> object:
         raise ConfigError(name, f"{label}: {error}") from None
 
 
+_WITH_DRIVER = re.compile(r"^(postgresql|postgres|sqlite)\+\w+(?=://)")
+"""A URL of SQLAlchemy names the driver too (`postgresql+psycopg://`). We have our own."""
+
+
 def _url(value: object, such_as: str = "'sqlite:///holdfast.db'") -> str:
     if isinstance(value, str) and "://" in value:
-        return value
+        return _WITH_DRIVER.sub(r"\1", value)
     raise ValueError(f"expected a URL such as {such_as}, got {value!r}")
 
 
@@ -329,6 +339,16 @@ def _names(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(sorted(names) if isinstance(many, (set, frozenset)) else names))
 
 
+def _worker_name(value: object) -> str:
+    (name, *more) = _names(value) or ("",)
+    if more or not name.isprintable() or " " in name or len(name) > LONGEST_WORKER_NAME:
+        raise ValueError(
+            f"expected a name without blanks and commas, of {LONGEST_WORKER_NAME} characters at "
+            f"most, got {value!r}"
+        )
+    return name
+
+
 def _queues(value: object) -> tuple[str, ...]:
     names = _names(value)
     if not names:
@@ -391,6 +411,7 @@ _READERS: dict[str, Callable[[object], object]] = {
     "retention": parse_duration,
     "dead_letter_retention": parse_duration,
     "idempotency_window": parse_duration,
+    "worker_name": _worker_name,
     "queues": _queues,
     "concurrency": _whole(1),
     "processes": _whole(1),

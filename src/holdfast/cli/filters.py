@@ -43,16 +43,27 @@ _OPTIONS: Mapping[str, Any] = {
     ],
     "owner": Annotated[str | None, _option("--owner", says="Of this owner.")],
     "lock": Annotated[str | None, _option("--lock", says="With this lock key.")],
+    "unique_key": Annotated[str | None, _option("--unique-key", says="With this unique key.")],
+    "idempotency_key": Annotated[
+        str | None, _option("--idempotency-key", says="With this idempotency key.")
+    ],
     "error": Annotated[
         str | None, _option("--error", says="Whose error is of this type.", metavar="TYPE")
     ],
     "older": Annotated[
         str | None,
-        _option("--older", says="Submitted longer ago than this.", metavar="DURATION"),
+        _option("--older", says="Submitted longer ago than this.", metavar="TIME"),
     ],
     "newer": Annotated[
         str | None,
-        _option("--newer", says="Submitted less long ago than this.", metavar="DURATION"),
+        _option("--newer", says="Submitted less long ago than this.", metavar="TIME"),
+    ],
+    "ended_before": Annotated[
+        str | None, _option("--ended-before", says="Ended longer ago than this.", metavar="TIME")
+    ],
+    "ended_after": Annotated[
+        str | None,
+        _option("--ended-after", says="Ended less long ago than this.", metavar="TIME"),
     ],
 }
 
@@ -79,9 +90,13 @@ def collect(given: dict[str, Any]) -> TaskFilter:
         priority=words["priority"],
         owner=words["owner"],
         lock=words["lock"],
+        unique_key=words["unique_key"],
+        idempotency_key=words["idempotency_key"],
         error_type=words["error"],
         created_before=_since("older", words["older"]),
         created_after=_since("newer", words["newer"]),
+        finished_before=_since("ended_before", words["ended_before"]),
+        finished_after=_since("ended_after", words["ended_after"]),
     )
 
 
@@ -127,6 +142,11 @@ def is_empty(where: TaskFilter) -> bool:
 
 
 def _since(option: str, text: str | None) -> datetime | None:
+    """An instant: so long ago, or as it stands in `--json`."""
     if text is None:
         return None
+    if text[4:5] == "-":
+        from holdfast.definitions.instants import read_instant  # noqa: PLC0415
+
+        return read_instant(option, text)
     return datetime.now(UTC) - timedelta(seconds=read_duration(option, text))

@@ -10,7 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -77,13 +77,33 @@ app.add_typer(queues.app, name="queue", rich_help_panel="Look and act")
 app.add_typer(tokens.app, name="token", rich_help_panel="Keep it well")
 
 
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(_version())
+        raise typer.Exit
+
+
+_Version = Annotated[
+    bool,
+    typer.Option("--version", "-V", is_eager=True, callback=_show_version, help="Print it."),
+]
+
+
+@app.callback()
+def holdfast(version: _Version = False) -> None: ...
+
+
 @app.command(rich_help_panel="Keep it well")
 def version(as_json: AsJson = False) -> None:
     """Print the version."""
+    number = _version()
+    show(Answer({"version": number}, lambda screen: screen.line(number)), as_json=as_json)
+
+
+def _version() -> str:
     from importlib.metadata import version as of  # noqa: PLC0415
 
-    number = of("holdfast")
-    show(Answer({"version": number}, lambda screen: screen.line(number)), as_json=as_json)
+    return of("holdfast")
 
 
 def main(argv: Sequence[str] | None = None) -> int:

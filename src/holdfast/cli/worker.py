@@ -28,6 +28,9 @@ Capabilities = Annotated[
     list[str] | None,
     typer.Option("--capability", metavar="NAME", help="What workers can do; repeat for several."),
 ]
+Name = Annotated[
+    str | None, typer.Option("--name", metavar="NAME", help="How the workers' ids begin.")
+]
 Drain = Annotated[
     str | None, typer.Option("--drain", metavar="DURATION", help="Time for running tasks to end.")
 ]
@@ -46,6 +49,7 @@ def worker(
         typer.Option("--lease", metavar="DURATION", help="Lost after so long a silence."),
     ] = None,
     drain: Drain = None,
+    name: Name = None,
     burst: Annotated[bool, typer.Option("--burst", help="Leave when nothing is ready.")] = False,
     reload: Annotated[bool, typer.Option("--reload", help="Start anew when code changes.")] = False,
 ) -> None:
@@ -69,6 +73,7 @@ def worker(
             capabilities=tuple(capabilities) if capabilities else None,
             lease=lease,
             drain=drain,
+            worker_name=name,
             burst=burst,
             reload=reload,
             json_logs=session.as_json,

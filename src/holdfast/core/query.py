@@ -15,9 +15,10 @@ from holdfast.errors import InvalidOption
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFilter:
     """Which tasks; every given field must match. An empty filter matches all, an empty collection
-    none. Created at or after `created_after` and before `created_before`; `worker_id` is the worker
-    that runs a task or ran it last; `error_type` is that of the task's present error; `name_prefix`
-    is how its name begins, letter for letter; `names` and `queues` are one of several.
+    none. Created at or after `created_after` and before `created_before`; `finished_…` alike, which
+    no task matches that has not ended. `worker_id` is the worker that runs a task or ran it last;
+    `error_type` is that of the task's present error; `name_prefix` is how its name begins, letter
+    for letter; `names` and `queues` are one of several.
     """
 
     ids: tuple[TaskId, ...] | None = None
@@ -33,10 +34,13 @@ class TaskFilter:
     worker_id: WorkerId | None = None
     lock: str | None = None
     unique_key: str | None = None
+    idempotency_key: str | None = None
     parent_id: TaskId | None = None
     error_type: str | None = None
     created_after: datetime | None = None
     created_before: datetime | None = None
+    finished_after: datetime | None = None
+    finished_before: datetime | None = None
 
 
 def running_on(worker_id: WorkerId) -> TaskFilter:

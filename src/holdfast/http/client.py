@@ -140,6 +140,7 @@ class HttpClient:
     submit_many, submit_many_async = both(Verbs.submit_many)
     get, get_async = both(Verbs.get)
     list, list_async = both(Verbs.list)
+    get_by_key, get_by_key_async = both(Verbs.get_by_key)
     history, history_async = both(Verbs.history)
     why, why_async = both(Verbs.why)
     cancel, cancel_async = both(Verbs.cancel)

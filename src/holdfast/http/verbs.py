@@ -21,7 +21,7 @@ from holdfast.core.why import Why
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.options import Options, read_options
 from holdfast.definitions.readers import read_duration
-from holdfast.errors import InvalidOption, ResultTimeout, TaskCancelled, TaskFailed
+from holdfast.errors import InvalidOption, ResultTimeout, TaskCancelled, TaskFailed, TaskNotFound
 from holdfast.filters import FilterKeywords, TaskRef, read_id
 from holdfast.http import reading
 from holdfast.http.choosing import filter_of, query_of
@@ -98,6 +98,15 @@ class Verbs:
         """The whole picture of one task. `traceback` takes an admin's token."""
         query = {"traceback": "true"} if traceback else {}
         return reading.task((yield from ask("GET", _task(task_id), query=query)))
+
+    def get_by_key(self, key: str, *, name: str | None = None) -> Talk[RemoteTask]:
+        """The newest task with this idempotency or unique key; `TaskNotFound` if there is none."""
+        for word in ("idempotency_key", "unique_key"):
+            words: FilterKeywords = {"name": name, word: key}  # type: ignore[misc] # either name
+            page = yield from self.list(limit=1, **words)
+            if page.tasks:
+                return page.tasks[0]
+        raise TaskNotFound(key)
 
     def list(
         self,

@@ -24,6 +24,7 @@ _NAMES: Final = {
             "worker_id",
             "lock",
             "unique_key",
+            "idempotency_key",
             "error_type",
             "parent_id",
         )
@@ -34,7 +35,7 @@ _NAMES: Final = {
 def filter_of(given: Mapping[str, Any]) -> TaskFilter:
     """The filter that these words, whose form was checked, make; other words are passed over."""
     words: dict[str, Any] = {ours: given[word] for word, ours in _NAMES.items() if word in given}
-    for word in ("created_after", "created_before"):
+    for word in ("created_after", "created_before", "finished_after", "finished_before"):
         if word in given:
             words[word] = read_instant(word, given[word])
     return where(**words)

@@ -126,6 +126,13 @@ def holds_lease(task: Task, by: Settlement | Report) -> bool:
     return task.state is State.RUNNING and (task.attempt, task.worker_id) == fence
 
 
+def is_between(at: datetime | None, first: datetime | None, end: datetime | None) -> bool:
+    """Whether that was at or after `first` and before `end`, as far as these are given."""
+    if at is None:
+        return first is None and end is None
+    return (first is None or first <= at) and (end is None or at < end)
+
+
 def matches(task: Task, where: TaskFilter) -> bool:
     equal = (
         (where.name, task.name),
@@ -135,6 +142,7 @@ def matches(task: Task, where: TaskFilter) -> bool:
         (where.worker_id, task.worker_id),
         (where.lock, task.lock),
         (where.unique_key, task.unique_key),
+        (where.idempotency_key, task.idempotency_key),
         (where.parent_id, task.parent_id),
         (where.error_type, task.error.type if task.error else None),
     )
@@ -145,6 +153,6 @@ def matches(task: Task, where: TaskFilter) -> bool:
         and (where.queues is None or task.queue in where.queues)
         and (where.name_prefix is None or task.name.startswith(where.name_prefix))
         and (where.tag is None or where.tag in task.tags)
-        and (where.created_after is None or where.created_after <= task.created_at)
-        and (where.created_before is None or task.created_at < where.created_before)
+        and is_between(task.created_at, where.created_after, where.created_before)
+        and is_between(task.finished_at, where.finished_after, where.finished_before)
     )

@@ -29,9 +29,10 @@ from holdfast.worker.version import version
 log = structlog.get_logger("holdfast.worker")
 
 
-def new_worker_id() -> WorkerId:
-    """An id nobody had before: host, process, and something random."""
-    return WorkerId(f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(4)}")
+def new_worker_id(settings: Settings) -> WorkerId:
+    """An id nobody had before: the worker's name or its host's, process, and something random."""
+    name = settings.worker_name or socket.gethostname()
+    return WorkerId(f"{name}-{os.getpid()}-{secrets.token_hex(4)}")
 
 
 class Membership:
@@ -85,7 +86,7 @@ class Membership:
         async with self._renewing:
             if gone != self._id:
                 return
-            self._id = new_worker_id()
+            self._id = new_worker_id(self._settings)
             log.warning("worker.lost", worker=gone, now=self._id)
             self._on_lost(gone)
             await self.join()

@@ -21,13 +21,14 @@ class WorkerOptions:
     capabilities: tuple[str, ...] | None = None
     lease: str | None = None
     drain: str | None = None
+    worker_name: str | None = None
     burst: bool = False
     reload: bool = False
     json_logs: bool = False
 
     def overrides(self) -> dict[str, Any]:
         """The settings that were given, by their names."""
-        names = ("queues", "concurrency", "capabilities", "lease", "drain")
+        names = ("queues", "concurrency", "capabilities", "lease", "drain", "worker_name")
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
 

@@ -81,7 +81,7 @@ class Worker:
         self._maintain = maintain
         self._beat = start_heart or self._own_heart
         self._middleware = tuple(middleware)
-        self._first_id = new_worker_id()
+        self._first_id = new_worker_id(settings)
         self._engine: Engine | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stops = 0

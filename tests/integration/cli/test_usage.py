@@ -106,3 +106,10 @@ def test_every_command_explains_itself_and_offers_json(command: str, shell: Shel
 
     assert ran.code == 0
     assert "--json" in ran.out
+
+
+def test_the_version_is_there_as_an_option_too(shell: Shell) -> None:
+    option, command = shell.run("--version"), shell.run("version")
+
+    assert (option.code, option.out) == (0, command.out)
+    assert option.out.strip()[0].isdigit()

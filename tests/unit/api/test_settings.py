@@ -42,6 +42,7 @@ KNOBS: dict[str, tuple[object, str, str, object]] = {
     "retention": ("1d", "86400", '"P1D"', 86_400.0),
     "dead_letter_retention": ("60d", "60d", '"60d"', 60 * 86_400.0),
     "idempotency_window": ("1h", "1h", '"1h"', 3600.0),
+    "worker_name": ("mail-1", "mail-1", '"mail-1"', "mail-1"),
     "queues": (["mail", "default"], "mail, default", '["mail", "default"]', ("mail", "default")),
     "concurrency": (16, "16", "16", 16),
     "processes": (2, "2", "2", 2),
@@ -60,6 +61,7 @@ FROM_ELSEWHERE: dict[str, tuple[object, str, str, object]] = {
     "processor_interval": ("PT5S", "PT5S", '"PT5S"', 5.0),
     "batch_size": (50, "50", "50", 50),
     "stale_claim_timeout": ("PT5M", "PT5M", '"PT5M"', 300.0),
+    "worker_id": ("mail-1", "mail-1", '"mail-1"', "mail-1"),
 }
 
 
@@ -152,6 +154,27 @@ def test_a_whole_backoff_replaces_its_parts() -> None:
     settings = Settings.load(retry="exponential(1s, 5)", retry_delay="10m", retry_jitter=False)
 
     assert settings.retry_policy == exponential(1, 5)
+
+
+@pytest.mark.parametrize(
+    ("given", "read"),
+    [
+        ("postgresql+psycopg://u:p@h/db", "postgresql://u:p@h/db"),
+        ("postgresql+asyncpg://h/db?schema=a", "postgresql://h/db?schema=a"),
+        ("postgres+psycopg2://h/db", "postgres://h/db"),
+        ("sqlite+aiosqlite:///a+b.db", "sqlite:///a+b.db"),
+        ("sqlite:///c+x://b.db", "sqlite:///c+x://b.db"),
+        ("mongodb+srv://h/db", "mongodb+srv://h/db"),
+    ],
+)
+def test_a_url_of_sqlalchemy_is_taken_without_its_driver(given: str, read: str) -> None:
+    assert Settings.load(url=given).url == read
+
+
+@pytest.mark.parametrize("name", ["", "a b", "a,b", "x" * 101, "a\nb", 5])
+def test_a_worker_name_that_would_break_a_table_is_refused(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"^worker_name: expected"):
+        Settings.load(worker_name=name)
 
 
 def test_a_keyword_wins_over_the_environment_and_that_over_pyproject(

@@ -10,7 +10,7 @@ from uuid import UUID
 
 import pytest
 
-from holdfast import InvalidOption, State, TaskFilter, fixed, where
+from holdfast import InvalidOption, State, TaskFilter, TaskNotFound, fixed, where
 from holdfast.client import Client, IdMaker
 from holdfast.core.ids import is_task_id
 from holdfast.face import Face
@@ -86,14 +86,16 @@ class TestFinding:
 
     def test_every_filter_word_chooses(self, app: MemoryApp, work: Any) -> None:
         chosen = work.options(
-            queue="mail", priority="high", tags=["t"], owner="ann", lock="l", unique_key="u"
-        ).submit(1)
+            queue="mail", priority="high", tags=["t"], owner="ann", lock="l", unique_key="u",
+            idempotency_key="i",
+        ).submit(1)  # fmt: skip
         work.submit(2)
         created = chosen.task().created_at
 
         for words in (
             {"queue": "mail"}, {"priority": "high"}, {"tag": "t"}, {"owner": "ann"}, {"lock": "l"},
-            {"unique_key": "u"}, {"ids": [chosen]}, {"ids": [UUID(chosen.id)], "state": "queued"},
+            {"unique_key": "u"}, {"idempotency_key": "i"}, {"ids": [chosen]},
+            {"ids": [UUID(chosen.id)], "state": "queued"},
             {"state": ["pending", "running"], "queue": "mail"}, {"name": "work", "tag": "t"},
             {"name_prefix": "wo", "tag": "t"},
             {"created_after": created - timedelta(seconds=1), "tag": "t"},
@@ -101,9 +103,24 @@ class TestFinding:
             page: Any = app.list(**words)
             assert [task.id for task in page.tasks] == [chosen.id], words
         assert app.list(created_before=created - timedelta(seconds=1)).tasks == ()
+        assert app.list(finished_after=created).tasks == ()
+        assert app.list(finished_before=created + timedelta(days=1)).tasks == ()
         assert app.list(error_type="KeyError").tasks == ()
         assert app.list(worker_id="w").tasks == ()
         assert app.list(parent_id=chosen).tasks == ()
+
+    def test_a_task_is_found_by_either_of_its_keys_the_newest_first(
+        self, app: MemoryApp, work: Any
+    ) -> None:
+        work.options(unique_key="order-17").submit(1).cancel()
+        newest = work.options(unique_key="order-17").submit(2)
+        once = work.options(idempotency_key="mail-1").submit(3)
+
+        assert app.get_by_key("order-17").id == newest.id
+        assert app.get_by_key("mail-1", name="work").id == once.id
+        for words in ({"key": "order-18"}, {"key": "mail-1", "name": "other"}):
+            with pytest.raises(TaskNotFound):
+                app.get_by_key(**words)
 
     def test_the_test_above_knows_every_word(self) -> None:
         source = inspect.getsource(self.test_every_filter_word_chooses)

@@ -48,6 +48,8 @@ class Marks(TypedDict, total=False):
     error_type: words.Key
     created_after: words.Instant
     created_before: words.Instant
+    finished_after: words.Instant
+    finished_before: words.Instant
 
 
 class LivingMarks(Marks, total=False):
@@ -56,6 +58,7 @@ class LivingMarks(Marks, total=False):
     worker_id: words.Key
     lock: words.Key
     unique_key: words.Key
+    idempotency_key: words.Key
     parent_id: words.Uuid
 
 

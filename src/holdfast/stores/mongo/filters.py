@@ -8,6 +8,7 @@ reason.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from typing import Final
 
 from holdfast.core.ids import is_task_id
@@ -24,7 +25,7 @@ _NOBODY: Final[Document] = {"_id": {"$in": []}}
 _LAST: Final = 0x10FFFF
 _SURROGATES: Final = range(0xD800, 0xE000)
 _TEXTS: Final = (
-    "lock", "unique_key", "parent_id", "worker_id", "owner", "queue", "priority"
+    "lock", "unique_key", "idempotency_key", "parent_id", "worker_id", "owner", "queue", "priority"
 )  # fmt: skip
 
 
@@ -79,8 +80,10 @@ def _clauses(where: TaskFilter, states: frozenset[State] | None) -> Iterator[tup
         yield "tags", where.tag
     if where.error_type is not None:
         yield "error.type", text_in(where.error_type)
-    if created := _created(where):
+    if created := _between(where.created_after, where.created_before):
         yield "created_at", created
+    if finished := _between(where.finished_after, where.finished_before):
+        yield "finished_at", finished
 
 
 def _one_of(states: frozenset[State]) -> Json:
@@ -105,12 +108,12 @@ def _either(one: str | None, several: frozenset[str] | None) -> Document:
     return clause
 
 
-def _created(where: TaskFilter) -> Document:
+def _between(first: datetime | None, end: datetime | None) -> Document:
     clause: Document = {}
-    if where.created_after is not None:
-        clause["$gte"] = in_us(where.created_after)
-    if where.created_before is not None:
-        clause["$lt"] = in_us(where.created_before)
+    if first is not None:
+        clause["$gte"] = in_us(first)
+    if end is not None:
+        clause["$lt"] = in_us(end)
     return clause
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from holdfast.core.ids import is_task_id
@@ -122,8 +123,8 @@ def _values(where: TaskFilter, *, is_done: bool) -> Iterator[tuple[str, Value]]:
                 yield clause.name, sorted(str(word) for word in words if can_be_text(word))
             case tuple() as ids:
                 yield "ids", [task_id for task_id in ids if is_task_id(task_id)]
-            case value if clause.name.startswith("created_"):
-                yield clause.name, in_us(value)
+            case datetime() as instant:
+                yield clause.name, in_us(instant)
             case value:
                 yield clause.name, str(value)
 

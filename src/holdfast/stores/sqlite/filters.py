@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from dataclasses import fields, replace
+from datetime import datetime
 from typing import Final, NamedTuple
 
 from holdfast.core.lifecycle import UNFINISHED
@@ -58,8 +59,8 @@ def _values(where: TaskFilter) -> Iterator[tuple[str, Value]]:
                 yield clause.name, as_json(sorted(map(safe_text, words)))
             case tuple() as ids:
                 yield "ids", as_json([safe_text(task_id) for task_id in ids])
-            case value if clause.name.startswith("created_"):
-                yield clause.name, in_us(value)
+            case datetime() as instant:
+                yield clause.name, in_us(instant)
             case value:
                 yield clause.name, safe_text(value)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 import pytest
@@ -217,7 +217,7 @@ class FilterSuite(StoreSuite):
         blocked = await submit(store, lock="doc:1", parent_id=running.task_id)
         clock.advance(10)
         plain = await submit(store, name="other", owner="bert")
-        mail = await submit(store, queue="mail", unique_key="u", tags=("y",))
+        mail = await submit(store, queue="mail", unique_key="u", idempotency_key="i", tags=("y",))
         return _Mixed(plain, mail, running.task_id, retrying, dead, blocked, worker)
 
     async def test_an_empty_filter_matches_all(self, store: Store, mixed: _Mixed) -> None:
@@ -260,6 +260,8 @@ class FilterSuite(StoreSuite):
             (TaskFilter(owner="anna"), ["retrying"]),
             (TaskFilter(lock="doc:1"), ["blocked", "running"]),
             (TaskFilter(unique_key="u"), ["mail"]),
+            (TaskFilter(idempotency_key="i"), ["mail"]),
+            (TaskFilter(idempotency_key="u"), []),
             (TaskFilter(error_type="Bug"), ["dead"]),
             (TaskFilter(error_type="Net"), ["retrying"]),
             (TaskFilter(error_type="ValueError"), []),
@@ -281,7 +283,7 @@ class FilterSuite(StoreSuite):
             (TaskFilter(queues=frozenset({"mail"}), states=frozenset({State.QUEUED})), ["mail"]),
             (TaskFilter(queues=frozenset()), []),
         ],
-        ids=range(46),  # a set's text differs between processes, and xdist compares ids
+        ids=range(48),  # a set's text differs between processes, and xdist compares ids
     )  # fmt: skip
     async def test_a_filter_finds_what_it_says(
         self, store: Store, mixed: _Mixed, where: TaskFilter, names: list[str]
@@ -331,6 +333,28 @@ class FilterSuite(StoreSuite):
         ):
             where = TaskFilter(created_after=after, created_before=before)
             assert await all_ids(store, where) == [getattr(mixed, name) for name in names]
+
+    async def test_finished_after_includes_its_instant_and_finds_ended_tasks_only(
+        self, store: Store, mixed: _Mixed, clock: FakeClock
+    ) -> None:
+        done = await ended(store, mixed.worker, success)
+        first = (await get(store, mixed.dead)).finished_at
+        last = (await get(store, done)).finished_at
+        assert first is not None
+        assert last is not None
+        step = timedelta(microseconds=1)
+
+        for after, before, expected in (
+            (first, None, [done, mixed.dead]),
+            (first + step, None, [done]),
+            (None, last, [mixed.dead]),
+            (first, last + step, [done, mixed.dead]),
+            (last, last, []),
+        ):
+            where = TaskFilter(finished_after=after, finished_before=before)
+            assert set(await all_ids(store, where)) == set(expected)
+            dead = replace(where, states=frozenset({State.DEAD_LETTER}))
+            assert await all_ids(store, dead) == [t for t in expected if t == mixed.dead]
 
     async def test_the_error_type_is_that_of_the_present_error(
         self, store: Store, worker: WorkerId

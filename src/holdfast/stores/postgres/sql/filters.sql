@@ -168,6 +168,9 @@ t.lock_key = :lock::text
 -- name: unique_key
 t.unique_key = :unique_key::text
 
+-- name: idempotency_key
+t.idempotency_key = :idempotency_key::text
+
 -- name: parent_id
 t.parent_id = :parent_id::text
 
@@ -185,6 +188,12 @@ t.created_at >= :created_after::bigint
 
 -- name: created_before
 t.created_at < :created_before::bigint
+
+-- name: finished_after
+(SELECT x.finished_at FROM holdfast.done AS x WHERE x.id = t.id) >= :finished_after::bigint
+
+-- name: finished_before
+(SELECT x.finished_at FROM holdfast.done AS x WHERE x.id = t.id) < :finished_before::bigint
 
 -- name: not_asked
 NOT EXISTS (SELECT 1 FROM holdfast.extra AS x WHERE x.id = t.id AND x.cancel_requested)

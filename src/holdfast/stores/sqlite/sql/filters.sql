@@ -91,6 +91,9 @@ task.lock_key = :lock
 -- name: unique_key
 task.unique_key = :unique_key
 
+-- name: idempotency_key
+task.idempotency_key = :idempotency_key
+
 -- name: parent_id
 task.parent_id = :parent_id
 
@@ -102,6 +105,12 @@ task.created_at >= :created_after
 
 -- name: created_before
 task.created_at < :created_before
+
+-- name: finished_after
+task.finished_at >= :finished_after
+
+-- name: finished_before
+task.finished_at < :finished_before
 
 -- name: columns
 SELECT task.*
