@@ -32,6 +32,8 @@ TRUSTED_FOR = 1.0
 NOTED_EVERY = 60.0
 """Seconds for which a token's use is not noted again in this process."""
 LONGEST_NAME = 200
+MOST_SINGLY = 10
+"""Tokens that are looked up one by one; more are found among all of them."""
 
 _TEXT: Final = re.compile(r"hf_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.ASCII)
 
@@ -120,9 +122,12 @@ class Tokens:
             self._note(known.token)
         return known.token
 
-    async def is_good(self, token_id: str) -> bool:
-        """Whether the token with this id still is, for those who checked its text before."""
-        return await self._known(token_id) is not None
+    async def good(self, token_ids: Collection[str]) -> Collection[str]:
+        """Those of the tokens with these ids that are good at this moment: the store is asked."""
+        if len(token_ids) > MOST_SINGLY:
+            now, known = await self._store.now(), await self._store.tokens()
+            return {token.id for token in known if token.id in token_ids and token.is_valid(now)}
+        return {each for each in token_ids if await self._look_up(each) is not None}
 
     async def noted(self) -> None:
         """Wait until every use so far is written down, or could not be."""

@@ -16,6 +16,7 @@ from starlette.types import Scope as Request
 
 from holdfast.core.token import Scope, Token
 from holdfast.server.problems import Refused
+from holdfast.server.revoking import Good, Revoking
 
 TASKS: Final = "/api/v1/tasks"
 TABLE: Final[Mapping[str, Mapping[str, Scope | None]]] = {
@@ -68,9 +69,10 @@ class Access:
     The token it came with is in the ASGI scope under `TOKEN`.
     """
 
-    def __init__(self, app: ASGIApp, check: Check) -> None:
+    def __init__(self, app: ASGIApp, check: Check, good: Good) -> None:
         self._app = app
         self._check = check
+        self._revoking = Revoking(good)
 
     async def __call__(self, scope: Request, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -78,6 +80,9 @@ class Access:
             return
         if scope["type"] == "http":
             await self._admit(scope)
+            if TOKEN in scope:
+                await self._revoking.run(scope[TOKEN].id, self._app, scope, receive, send)
+                return
         await self._app(scope, receive, send)
 
     async def _admit(self, scope: Request) -> None:

@@ -69,7 +69,7 @@ def create_app(holdfast: Holdfast) -> FastAPI:
         middleware=[
             Middleware(Headers),
             Middleware(Problems),
-            Middleware(Access, check=service.check),
+            Middleware(Access, check=service.check, good=service.good),
             Middleware(Limits, settings=holdfast.settings),
         ],
         exception_handlers={HTTPException: _refuse_http, RequestValidationError: _refuse_form},

@@ -23,7 +23,7 @@ from holdfast.client import Client
 from holdfast.core.task import Json, TaskId
 from holdfast.errors import TaskNotFound
 from holdfast.filters import read_id
-from holdfast.server.access import TASKS, TOKEN
+from holdfast.server.access import TASKS
 from holdfast.server.documented import TASK_ID, documented
 from holdfast.server.models.tasks import NoQuery
 from holdfast.server.news import Message, Place, news
@@ -104,7 +104,6 @@ class _Stream:
 
     def __init__(self, request: Request, client: Client) -> None:
         self._stopping: asyncio.Event = request.app.state.stopping
-        self._token_id: str | None = getattr(request.scope.get(TOKEN), "id", None)
         self._client = client
         self._watches = _watches(request)
         self._until = time.monotonic() + LONGEST
@@ -131,9 +130,10 @@ class _Stream:
             if latest.is_final:
                 yield _encoded("end", {"status": latest.task.state})
                 return
-            if not await self._first_of(change):
-                if not await self._may_stay():
-                    return
+            has_news = await self._first_of(change)
+            if self._stopping.is_set() or time.monotonic() > self._until:
+                return
+            if not has_news:
                 yield b": still here\n\n"
 
     async def _first_of(self, change: asyncio.Event) -> bool:
@@ -145,11 +145,6 @@ class _Stream:
             for wait in waits:
                 wait.cancel()
         return change.is_set()
-
-    async def _may_stay(self) -> bool:
-        if self._stopping.is_set() or time.monotonic() > self._until:
-            return False
-        return self._token_id is None or await self._client.tokens.is_good(self._token_id)
 
 
 def _message(message: Message) -> bytes:

@@ -57,6 +57,18 @@ class Gone(Exception):
     """The client left before it had sent its request: nobody is there to be answered."""
 
 
+class Ended(Refused):
+    """The token that the request came with has been revoked, or has expired, since."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            401,
+            "invalid_token",
+            "the token has been revoked, or has expired, since the request began",
+            headers={"WWW-Authenticate": 'Bearer error="invalid_token"', "Connection": "close"},
+        )
+
+
 class Kind(NamedTuple):
     """How an error shows over HTTP."""
 
@@ -221,6 +233,9 @@ class Problems:
             return
         except Exception as error:
             refused = _told(error, scope)
+            if started and isinstance(error, Ended):
+                await send({"type": "http.response.body", "body": b""})
+                return
             if started:
                 raise  # half an answer is out: the connection must break, or it looks whole
             for message in refused:

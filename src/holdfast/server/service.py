@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from starlette.requests import Request
 
 from holdfast.app import Holdfast
@@ -29,6 +31,10 @@ class Service:
     async def check(self, text: str) -> Token | None:
         """The token that a request came with, if it holds."""
         return await (await self.verbs()).tokens.check(text)
+
+    async def good(self, token_ids: Collection[str]) -> Collection[str]:
+        """Those of the tokens that hold, whoever may have revoked them since."""
+        return await (await self.verbs()).tokens.good(token_ids)
 
     async def view(self, client: Client, *, with_traceback: bool = False) -> TaskView:
         """How tasks are shown now."""

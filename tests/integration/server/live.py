@@ -46,6 +46,11 @@ class LiveServer:
         tokens = self.app.client.tokens
         return self.app.wait_for(tokens.create("test", scopes, expires))[1]
 
+    def new_token(self, *scopes: str) -> tuple[str, str]:
+        """A new token's id and text."""
+        token, text = self.app.wait_for(self.app.client.tokens.create("test", scopes))
+        return token.id, text
+
     def client(self, *scopes: str, timeout: float = PATIENCE) -> httpx.Client:
         """A client with a token of these scopes; without any, none."""
         headers = {"Authorization": f"Bearer {self.token(*scopes)}"} if scopes else {}

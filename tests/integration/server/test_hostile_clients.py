@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import socket
 import time
 from collections.abc import Iterator
 from http.client import HTTPResponse
@@ -21,6 +22,8 @@ GOOD = b'{"task_type": "shop.add", "parameters": {"a": 1}}'
 JSON = "Content-Type: application/json"
 CHUNKED = "Transfer-Encoding: chunked"
 MEGABYTE = 1024 * 1024
+REGISTER = "/internal/workers/register"
+IDLE = {"queues": ["nothing"]}
 
 
 def chunk(body: bytes) -> bytes:
@@ -122,7 +125,7 @@ def test_an_empty_line_after_a_body_does_not_cut_the_answer_short(
 ) -> None:
     """Old clients end a body with one; the answer may take longer than a head."""
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
-    worker = server.client("worker").post("/internal/workers/register", json={}).json()
+    worker = server.client("worker").post(REGISTER, json=IDLE).json()
     body = b'{"available_capacity": 1, "wait_seconds": 1}'
     path = f"/internal/workers/{worker['worker_id']}/poll"
     lines = (JSON, bearer(server, "admin"), f"Content-Length: {len(body)}")
@@ -308,3 +311,58 @@ def test_where_all_are_busy_others_are_told_and_health_is_still_answered(
                 sock.sendall(head("GET", asked))
                 assert answered(sock) == status
         small_server.hurry()
+
+
+def test_a_revocation_elsewhere_ends_a_long_poll(server: LiveServer) -> None:
+    token, text = server.new_token("worker")
+    auth = f"Authorization: Bearer {text}"
+    headers = {"Authorization": f"Bearer {text}"}
+    worker = server.client().post(REGISTER, json=IDLE, headers=headers).json()
+    body = b'{"available_capacity": 1, "wait_seconds": 30}'
+    path = f"/internal/workers/{worker['worker_id']}/poll"
+    with connection(server) as sock:
+        sock.sendall(head("POST", path, JSON, auth, f"Content-Length: {len(body)}") + body)
+        server.until(lambda: server.busy() == 1)
+        assert ended_by_revoking(server, token, sock).startswith(b"HTTP/1.1 401 ")
+
+
+def test_a_revocation_elsewhere_ends_a_stream_of_lines(server: LiveServer) -> None:
+    token, text = server.new_token("submit")
+    lines = ("Content-Type: application/x-ndjson", f"Authorization: Bearer {text}", CHUNKED)
+    with connection(server) as sock:
+        sock.sendall(head("POST", TASKS, *lines) + chunk(GOOD + b"\n"))
+        server.until(lambda: server.busy() == 1)
+        assert ended_by_revoking(server, token, sock).startswith(b"HTTP/1.1 401 ")
+
+
+def test_a_revocation_elsewhere_ends_an_event_stream(server: LiveServer) -> None:
+    token, text = server.new_token("read")
+    late = {"task_type": "shop.add", "parameters": {"a": 1}, "delay_seconds": 999}
+    task_id = server.admin.post(TASKS, json=late).json()["task_id"]
+    with connection(server) as sock:
+        sock.sendall(head("GET", f"{TASKS}/{task_id}/events", f"Authorization: Bearer {text}"))
+        assert b"200 OK" in sock.recv(65536)
+        assert ended_by_revoking(server, token, sock).endswith(b"0\r\n\r\n")
+
+
+def test_an_event_stream_ends_with_its_tokens_time(server: LiveServer) -> None:
+    late = {"task_type": "shop.add", "parameters": {"a": 1}, "delay_seconds": 999}
+    task_id = server.admin.post(TASKS, json=late).json()["task_id"]
+    auth = f"Authorization: Bearer {server.token('read', expires='2s')}"
+    with connection(server) as sock:
+        sock.sendall(head("GET", f"{TASKS}/{task_id}/events", auth))
+        assert b"200 OK" in sock.recv(65536)
+        assert is_cut(sock)
+
+
+def ended_by_revoking(server: LiveServer, token_id: str, sock: socket.socket) -> bytes:
+    """What is said to the end, once another process has revoked the token."""
+    with make_app(server.app.settings.url) as elsewhere:
+        revoked = elsewhere.wait_for(elsewhere.client.tokens.revoke(token_id))
+    at = time.monotonic()
+    said = b""
+    while not said.endswith(b"0\r\n\r\n") and (more := sock.recv(65536)):
+        said += more
+    assert revoked
+    assert time.monotonic() - at < 5, "a second, on a machine that has nothing else to do"
+    return said

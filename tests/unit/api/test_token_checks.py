@@ -103,7 +103,7 @@ async def test_a_revoked_token_is_refused_at_once_where_it_was_revoked(tokens: T
     assert await tokens.revoke(token.id)
 
     assert await tokens.check(text) is None
-    assert not await tokens.is_good(token.id)
+    assert not await tokens.good([token.id])
     assert not await tokens.revoke(token.id)
 
 
