@@ -7,16 +7,14 @@ A command declares one parameter `where: Where` (or `DeadWhere`, where the state
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
 import typer
 
 from holdfast.core.duration import parse_duration
-from holdfast.core.ids import is_task_id
 from holdfast.core.query import TaskFilter
-from holdfast.core.task import TaskId
 from holdfast.errors import InvalidOption
 
 Where = Annotated[TaskFilter, "by any of the options"]
@@ -118,22 +116,6 @@ def read_pace(text: str) -> float:
     if not 0 < pace < float("inf"):
         raise InvalidOption("pace", f"expected a rate such as 10/s, 600/m or 100/h, got {text!r}")
     return pace
-
-
-def read_ids(texts: Sequence[str]) -> tuple[TaskId, ...]:
-    return tuple(read_id(text) for text in texts)
-
-
-def read_id(text: str) -> TaskId:
-    """A task id in any case, without blanks around it."""
-    cleaned = text.strip().lower()
-    if not is_task_id(cleaned):
-        raise InvalidOption(
-            "id",
-            f"{text!r} is no task id. Expected 36 characters such as "
-            "0197f3c2-8a51-7cc0-9d4e-1b2c3d4e5f60; `holdfast task list` shows them.",
-        )
-    return TaskId(cleaned)
 
 
 def is_empty(where: TaskFilter) -> bool:

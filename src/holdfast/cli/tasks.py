@@ -1,4 +1,4 @@
-"""`holdfast task …`: look at tasks, and act on them one by one."""
+"""`holdfast task …`: look at tasks, and act on them, one by one or by filter."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from typing import Annotated
 import typer
 
 from holdfast.cli import shapes
-from holdfast.cli.command import Session, with_client
-from holdfast.cli.filters import Where, read_id, read_ids
+from holdfast.cli.choice import DryRun, Ids, act, choose, find_id, find_ids
+from holdfast.cli.command import Session, WrongUsage, Yes, with_client
+from holdfast.cli.filters import Where
 from holdfast.cli.screen import Answer, Screen, print_json
 from holdfast.cli.words import progress_text
-from holdfast.core.lifecycle import is_terminal
+from holdfast.core.lifecycle import TERMINAL, is_terminal
 from holdfast.core.task import State, Task
 
-app = typer.Typer(help="Look at tasks, cancel them, start them again.", no_args_is_help=True)
+app = typer.Typer(help="Look at tasks, cancel, retry or forget them.", no_args_is_help=True)
 
-OneId = Annotated[str, typer.Argument(metavar="ID", help="The task's id.")]
-ManyIds = Annotated[list[str], typer.Argument(metavar="ID...", help="One or more task ids.")]
+UNSUCCESSFUL = frozenset({State.FAILED, State.DEAD_LETTER})
+
+OneId = Annotated[str, typer.Argument(metavar="ID", help="The task's id, or how it begins.")]
 Limit = Annotated[int, typer.Option("--limit", "-l", min=1, max=1000, help="At most so many.")]
 After = Annotated[
     str | None, typer.Option("--after", metavar="CURSOR", help="Go on after an earlier page.")
@@ -46,14 +48,26 @@ async def list_tasks(
 @with_client
 async def get(
     session: Session,
-    task_id: OneId,
+    task_id: Annotated[
+        str | None, typer.Argument(metavar="[ID]", help="The task's id, or how it begins.")
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            "--key", metavar="KEY", help="The newest with this idempotency or unique key."
+        ),
+    ] = None,
     watch: Annotated[
         bool, typer.Option("--watch", "-w", help="Follow its progress until it has ended.")
     ] = False,
 ) -> Answer | None:
     """Show everything about one task."""
-    wanted = read_id(task_id)
-    task = await session.client.get(wanted)
+    if (task_id is None) == (key is None):
+        raise WrongUsage("usage", "which task? Give its ID, or --key, and not both.")
+    if key is None:
+        task = await session.client.get(await find_id(session, task_id or ""))
+    else:
+        task = await session.client.get_by_key(key)
     if watch and not is_terminal(task.state):
         task = await _follow(session, task)
 
@@ -89,9 +103,27 @@ async def _changes(session: Session, task: Task) -> AsyncIterator[Task]:
 
 @app.command("cancel")
 @with_client
-async def cancel(session: Session, task_ids: ManyIds) -> Answer:
-    """Cancel tasks: waiting ones end at once, running ones are asked to stop."""
-    tasks = [await session.client.cancel(task_id) for task_id in read_ids(task_ids)]
+async def cancel(
+    session: Session, where: Where, task_ids: Ids = None, dry_run: DryRun = False, yes: Yes = False
+) -> Answer:
+    """Cancel tasks: waiting ones end at once, running ones are asked to stop.
+
+    By id at once; by filter it counts them first, and asks.
+    """
+    if not task_ids or dry_run:
+        chosen = await choose(session, where, task_ids)
+        return await act(
+            session,
+            lambda: session.client.cancel_many(chosen, dry_run=True),
+            lambda: session.client.cancel_many(chosen),
+            done="cancelled",
+            question="Cancel {}?",
+            dry_run=dry_run,
+            yes=yes,
+        )
+    await choose(session, where, task_ids)
+    ids = await find_ids(session, task_ids)
+    tasks = [await session.client.cancel(task_id) for task_id in ids]
 
     def human(screen: Screen) -> None:
         for task in tasks:
@@ -103,15 +135,55 @@ async def cancel(session: Session, task_ids: ManyIds) -> Answer:
 
 @app.command("retry")
 @with_client
-async def retry(session: Session, task_ids: ManyIds) -> Answer:
-    """Start ended tasks again, or hurry retrying ones."""
-    tasks = [await session.client.retry(task_id) for task_id in read_ids(task_ids)]
+async def retry(
+    session: Session, where: Where, task_ids: Ids = None, dry_run: DryRun = False, yes: Yes = False
+) -> Answer:
+    """Start ended tasks again, or hurry retrying ones.
+
+    By id at once; by filter it counts them first, and asks: failed tasks and dead letters, unless
+    --state says otherwise.
+    """
+    if not task_ids or dry_run:
+        chosen = await choose(session, where, task_ids, states=UNSUCCESSFUL)
+        return await act(
+            session,
+            lambda: session.client.replay(chosen, dry_run=True),
+            lambda: session.client.replay(chosen),
+            done="retried",
+            question="Start {} again?",
+            dry_run=dry_run,
+            yes=yes,
+        )
+    await choose(session, where, task_ids)
+    ids = await find_ids(session, task_ids)
+    tasks = [await session.client.retry(task_id) for task_id in ids]
 
     def human(screen: Screen) -> None:
         for task in tasks:
             screen.line(f"{task.id} is {task.state} again.")
 
     return Answer({"tasks": [shapes.task_of(task) for task in tasks]}, human)
+
+
+@app.command("discard")
+@with_client
+async def discard(
+    session: Session, where: Where, task_ids: Ids = None, dry_run: DryRun = False, yes: Yes = False
+) -> Answer:
+    """Forget ended tasks for good, history and all.
+
+    It counts them first, and asks. Tasks that have not ended are left alone.
+    """
+    chosen = await choose(session, where, task_ids, states=TERMINAL)
+    return await act(
+        session,
+        lambda: session.client.discard(chosen, dry_run=True),
+        lambda: session.client.discard(chosen),
+        done="discarded",
+        question="Forget {} for good?",
+        dry_run=dry_run,
+        yes=yes,
+    )
 
 
 @app.command("history")
@@ -122,7 +194,7 @@ async def history(
     traceback: Annotated[bool, typer.Option("--traceback", help="Show tracebacks too.")] = False,
 ) -> Answer:
     """Show every attempt and event of a task, in order."""
-    wanted = read_id(task_id)
+    wanted = await find_id(session, task_id)
     found = await session.client.history(wanted)
 
     def human(screen: Screen) -> None:
@@ -137,7 +209,7 @@ async def history(
 @with_client
 async def why(session: Session, task_id: OneId) -> Answer:
     """Say in plain words why a task is not running."""
-    found = await session.client.why(read_id(task_id))
+    found = await session.client.why(await find_id(session, task_id))
 
     def human(screen: Screen) -> None:
         from holdfast.cli.tables import show_why  # noqa: PLC0415

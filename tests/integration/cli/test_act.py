@@ -218,3 +218,52 @@ def test_a_worker_can_be_asked_to_drain(fresh: Shell) -> None:
 
     assert asked == {"worker_id": known[0]["id"], "drain_requested": True}
     assert code == 0
+
+
+def test_tasks_are_cancelled_retried_and_forgotten_by_filter(fresh: Shell) -> None:
+    for to in ("ann", "bob"):
+        fresh.submit("send_mail", {"to": to}, "--delay", "1h", "--tag", "batch=1")
+    kept = fresh.submit("send_mail", {"to": "eve"}, "--delay", "1h")
+    by_tag = ("--tag", "batch=1")
+
+    unasked = fresh.run("task", "cancel", *by_tag, "--json")
+    assert (unasked.code, "Cancel 2 tasks?" in unasked.error["message"]) == (2, True)
+    assert fresh.ok("task", "cancel", *by_tag, "--dry-run")["would_be"] == 2
+    assert fresh.ok("task", "cancel", *by_tag, "--yes") == {"cancelled": 2, "dry_run": False}
+
+    assert fresh.run("task", "retry", *by_tag).out == "No task matches.\n"
+    again = ("task", "retry", *by_tag, "--state", "cancelled", "--yes")
+    assert fresh.ok(*again) == {"retried": 2, "dry_run": False}
+    assert fresh.ok("task", "discard", *by_tag, "--dry-run")["would_be"] == 0
+
+    fresh.ok("task", "cancel", *by_tag, "--yes")
+    assert fresh.run("task", "discard", *by_tag, "--yes").out == "Discarded 2 tasks.\n"
+    assert [task["id"] for task in fresh.ok("task", "list")["tasks"]] == [kept]
+
+
+def test_the_beginning_of_an_id_is_enough_if_it_is_the_only_one(fresh: Shell) -> None:
+    first = fresh.submit("send_mail", {"to": "ann"}, "--idempotency-key", "mail-1")
+    second = fresh.submit("send_mail", {"to": "bob"})
+    # Ids of one second share eight characters and more; the last are random.
+    short = first[:30].replace("-", "").upper()
+
+    assert fresh.ok("task", "get", short)["id"] == first
+    assert fresh.ok("task", "get", "--key", "mail-1")["id"] == first
+    both = fresh.run("task", "why", first[:9])
+    assert (both.code, first in both.err, second in both.err) == (2, True, True)
+    assert fresh.run("task", "why", "ffffffff").code == 1
+    assert fresh.ok("task", "cancel", short)["tasks"][0]["id"] == first
+
+
+def test_tasks_are_found_by_when_they_ended(fresh: Shell) -> None:
+    done = fresh.submit("send_mail", {"to": "ann"})
+    fresh.submit("send_mail", {"to": "bob"}, "--delay", "1h")
+    fresh.work()
+    ended_at = fresh.ok("task", "get", done)["finished_at"]
+
+    def found(*options: str) -> list[str]:
+        return [task["id"] for task in fresh.ok("task", "list", *options)["tasks"]]
+
+    assert found("--ended-after", "1h") == [done]
+    assert found("--ended-after", ended_at) == [done]
+    assert found("--ended-before", "1h") == found("--ended-before", ended_at) == []

@@ -1,0 +1,122 @@
+"""Which tasks a command acts on: by id or how it begins, by filter, or all; never by accident."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Annotated, Final
+
+import typer
+
+from holdfast.cli.command import Session, WrongUsage, confirm
+from holdfast.cli.filters import is_empty
+from holdfast.cli.screen import Answer
+from holdfast.cli.words import plural
+from holdfast.core.ids import is_task_id
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import State, TaskId
+from holdfast.errors import InvalidOption, TaskNotFound
+
+Ids = Annotated[
+    list[str] | None, typer.Argument(metavar="[ID...]", help="These, by id or how it begins.")
+]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say how many it would be.")]
+SHORTEST: Final = 8
+"""Fewer characters of an id are a time of more than a minute, and no id."""
+MOST_SHOWN: Final = 5
+_BEGINNING: Final = re.compile(rf"[0-9a-f]{{{SHORTEST},32}}").fullmatch
+
+
+async def find_id(session: Session, text: str) -> TaskId:
+    """The id, in any case; or the only one that begins so."""
+    wanted = text.strip().lower()
+    if is_task_id(wanted):
+        return TaskId(wanted)
+    digits = wanted.replace("-", "")
+    if not _BEGINNING(digits):
+        raise InvalidOption(
+            "id",
+            f"{text!r} is no task id. Expected 36 characters such as "
+            f"0197f3c2-8a51-7cc0-9d4e-1b2c3d4e5f60, or its first {SHORTEST} and more; "
+            "`holdfast task list` shows them.",
+        )
+    found = await _beginning_with(session, digits)
+    if not found:
+        raise TaskNotFound(text)
+    if len(found) > 1:
+        more = " …" if len(found) > MOST_SHOWN else ""
+        raise WrongUsage(
+            "ambiguous_id",
+            f"several tasks begin with {text!r}; give more of the id:\n  "
+            + "\n  ".join(found[:MOST_SHOWN])
+            + more,
+        )
+    return found[0]
+
+
+async def find_ids(session: Session, texts: Sequence[str]) -> tuple[TaskId, ...]:
+    return tuple([await find_id(session, text) for text in texts])
+
+
+async def _beginning_with(session: Session, digits: str) -> list[TaskId]:
+    """Ids are in order: those that begin so are the first after the smallest that could."""
+    least = digits.ljust(32, "0")
+    edge = "-".join((least[:8], least[8:12], least[12:16], least[16:20], least[20:]))
+    page = await session.client.list(
+        limit=MOST_SHOWN + 1, after=f"oldest-{edge}", oldest_first=True
+    )
+    return [task.id for task in page.tasks if task.id.replace("-", "").startswith(digits)]
+
+
+async def choose(
+    session: Session,
+    where: TaskFilter,
+    task_ids: Sequence[str] | None,
+    *,
+    everything: bool = False,
+    states: frozenset[State] | None = None,
+    noun: str = "task",
+) -> TaskFilter:
+    """Exactly one way of choosing: ids, a filter, or --all where a command has it. Where the filter
+    names no state, `states` hold.
+    """
+    if task_ids and (everything or not is_empty(where)):
+        raise WrongUsage("usage", "give either ids, or a filter, not both.")
+    if not task_ids and not everything and is_empty(where):
+        rest = ", or --all" if noun != "task" else ""
+        raise WrongUsage("usage", f"which {noun}s? Give ids, a filter such as --name{rest}.")
+    ids = await find_ids(session, task_ids) if task_ids else None
+    if ids is None and where.states is None:
+        where = replace(where, states=states)
+    return replace(where, ids=ids)
+
+
+async def act(
+    session: Session,
+    count: Callable[[], Awaitable[int]],
+    do: Callable[[], Awaitable[int]],
+    *,
+    done: str,
+    question: str,
+    dry_run: bool,
+    yes: bool,
+    noun: str = "task",
+) -> Answer:
+    """Count first, ask, then act. `question` has a place for how many they are."""
+    number = await count()
+    if dry_run or not number:
+        return would_be(done, number, noun)
+    confirm(session, question.format(plural(number, noun)), yes=yes)
+    changed = await do()
+    return Answer(
+        {done: changed, "dry_run": False},
+        lambda screen: screen.line(f"{done.capitalize()} {plural(changed, 'task')}."),
+    )
+
+
+def would_be(done: str, number: int, noun: str) -> Answer:
+    """The answer of a dry run, and of a filter that matches nothing."""
+    text = f"{plural(number, noun)} would be {done}." if number else f"No {noun} matches."
+    data = {done: 0, "would_be": number, "dry_run": True}
+    return Answer(data, lambda screen: screen.line(text))
