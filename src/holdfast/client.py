@@ -285,13 +285,15 @@ class Client:
         """The store in numbers."""
         return await self.store.stats()
 
-    async def workers(self) -> Sequence[WorkerInfo]:
+    async def workers(self, *, with_load: bool = True) -> Sequence[WorkerInfo]:
         """All workers known, newest first, dead and stopped ones too until they are pruned.
 
         Their `load` is what the store has leased to them, up to their capacity; where more than
-        100 are alive, what those in Python said at their last heartbeat.
+        100 are alive, what those in Python said at their last heartbeat. Those that have not beaten
+        for longer than a lease are `silent`: nobody who could bury them is alive. Without
+        `with_load` nothing is counted.
         """
-        return await self._as_now(await self.store.workers())
+        return await self._as_now(await self.store.workers(), with_load=with_load)
 
     async def ask_to_drain(self, worker_id: str) -> bool:
         """Ask a worker to finish what it has and leave. False if no such worker is alive."""
@@ -300,6 +302,15 @@ class Client:
     async def pause(self, queue: str) -> bool:
         """Stop handing out this queue's tasks; running ones go on. False if it was paused."""
         return await self.store.pause(read_name("queue", queue))
+
+    async def knows_queue(self, queue: str) -> bool:
+        """Whether a task is kept in this queue or a live worker names it. One that only was paused
+        is not known: the name may be misspelt.
+        """
+        for worker in await self.store.workers():
+            if worker.status in ALIVE and queue in (worker.queues or ()):
+                return True
+        return bool(await self.store.count(TaskFilter(queue=queue), limit=1))
 
     async def resume(self, queue: str) -> bool:
         """Undo `pause`. False if it was not paused."""
@@ -395,9 +406,13 @@ class Client:
                 "what `ctx.transaction()` gave.",
             )
 
-    async def _as_now(self, workers: Sequence[WorkerInfo]) -> Sequence[WorkerInfo]:
-        """These workers with what they hold now."""
-        alive = [worker for worker in workers if worker.status in ALIVE]
+    async def _as_now(
+        self, workers: Sequence[WorkerInfo], *, with_load: bool = True
+    ) -> Sequence[WorkerInfo]:
+        """These workers as they are now: whether they beat, and what they hold."""
+        now, lease = await self.now(), self.settings.lease
+        workers = [worker.seen(now=now, lease=lease) for worker in workers]
+        alive = [worker for worker in workers if worker.status in ALIVE and with_load]
         if len(alive) > MOST_COUNTED:
             alive = [worker for worker in alive if worker.kind == HTTP]
         counting = (self.store.count(running_on(one.id), limit=one.capacity) for one in alive)

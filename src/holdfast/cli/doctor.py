@@ -60,7 +60,7 @@ async def _examine(app: Holdfast) -> list[Finding]:
                 ),
                 *look.about_check(await client.doctor()),
                 *look.about_workers(workers, lease),
-                *look.about_queues(stats, workers, lease),
+                *look.about_queues(stats, workers),
                 *look.about_dead_letters(stats),
             ]
     except (StoreError, Refused) as error:
@@ -70,6 +70,8 @@ async def _examine(app: Holdfast) -> list[Finding]:
 def _show(
     screen: Screen, in_force: Sequence[Setting], findings: Sequence[Finding], problems: int
 ) -> None:
+    from holdfast.cli.findings import Level  # noqa: PLC0415
+
     screen.table(("setting", "value", "from"), [(s.name, s.value, s.source) for s in in_force])
     screen.line()
     for finding in findings:
@@ -77,7 +79,14 @@ def _show(
         if finding.fix is not None:
             screen.line(f"{'':8} fix: {finding.fix}")
     screen.line()
-    screen.line(f"{plural(problems, 'problem')} found." if problems else "All is well.")
+    screen.line(_summary(problems, sum(f.level is Level.WARNING for f in findings)))
+
+
+def _summary(problems: int, warnings: int) -> str:
+    warned = f"{plural(warnings, 'warning')}."
+    if problems:
+        return f"{plural(problems, 'problem')} found" + (f", {warned}" if warnings else ".")
+    return f"No problem, {warned}" if warnings else "All is well."
 
 
 @with_session

@@ -9,12 +9,11 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Final
 
 from holdfast.cli.words import ago, duration, plural
-from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.fleet import ALIVE, WorkerInfo, WorkerStatus
 from holdfast.core.limits import UNLIMITED
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.stats import QueueStats, Stats
@@ -136,9 +135,9 @@ def about_check(problems: Sequence[str]) -> Iterator[Finding]:
 
 def about_workers(workers: Sequence[WorkerInfo], lease: float) -> Iterator[Finding]:
     """Who is alive, and who only seems to be."""
-    active = [w for w in workers if w.status in {WorkerStatus.ACTIVE, WorkerStatus.DRAINING}]
-    stale = [w for w in active if is_stale(w, lease)]
-    for worker in stale:
+    for worker in workers:
+        if worker.status is not WorkerStatus.SILENT:
+            continue
         seen = "never" if worker.beat_at is None else ago(worker.beat_at)
         yield Finding(
             Level.PROBLEM,
@@ -147,8 +146,7 @@ def about_workers(workers: Sequence[WorkerInfo], lease: float) -> Iterator[Findi
             f"it counts as lost after {duration(lease)}.",
             "Any live worker frees its tasks by itself; start one: holdfast worker module:app",
         )
-    live = len(active) - len(stale)
-    if live:
+    if live := sum(worker.status in ALIVE for worker in workers):
         yield Finding(Level.OK, "workers", f"{plural(live, 'worker')} alive.")
     else:
         yield Finding(
@@ -156,16 +154,9 @@ def about_workers(workers: Sequence[WorkerInfo], lease: float) -> Iterator[Findi
         )
 
 
-def is_stale(worker: WorkerInfo, lease: float, now: datetime | None = None) -> bool:
-    """Whether it has been silent for longer than its lease."""
-    if worker.beat_at is None:
-        return False
-    return ((now or datetime.now(UTC)) - worker.beat_at).total_seconds() > lease
-
-
-def about_queues(stats: Stats, workers: Sequence[WorkerInfo], lease: float) -> Iterator[Finding]:
+def about_queues(stats: Stats, workers: Sequence[WorkerInfo]) -> Iterator[Finding]:
     """Queues whose tasks wait for nobody, or for somebody to resume them."""
-    live = [w for w in workers if w.status is WorkerStatus.ACTIVE and not is_stale(w, lease)]
+    live = [w for w in workers if w.status is WorkerStatus.ACTIVE]
     for queue in stats.queues:
         if not (waits := queue.ready + queue.waiting + queue.blocked):
             continue

@@ -34,10 +34,12 @@ async def list_queues(session: Session) -> Answer:
 async def pause(session: Session, queue: Queue) -> Answer:
     """Stop handing out a queue's tasks; running ones go on."""
     changed = await session.client.pause(queue)
+    is_known = await session.client.knows_queue(queue)
     text = f"Queue {queue!r} {'is paused' if changed else 'was paused already'}."
-    return Answer(
-        {"queue": queue, "paused": True, "changed": changed}, lambda screen: screen.line(text)
-    )
+    if not is_known:
+        text += " Nothing has this name yet: no task is in it and no live worker names it."
+    data = {"queue": queue, "paused": True, "changed": changed, "known": is_known}
+    return Answer(data, lambda screen: screen.line(text))
 
 
 @app.command("resume")
@@ -45,7 +47,9 @@ async def pause(session: Session, queue: Queue) -> Answer:
 async def resume(session: Session, queue: Queue) -> Answer:
     """Hand out a paused queue's tasks again."""
     changed = await session.client.resume(queue)
+    is_known = await session.client.knows_queue(queue)
     text = f"Queue {queue!r} {'goes on' if changed else 'was not paused'}."
-    return Answer(
-        {"queue": queue, "paused": False, "changed": changed}, lambda screen: screen.line(text)
-    )
+    if not (changed or is_known):
+        text += " Nothing has this name: no task is in it and no live worker names it."
+    data = {"queue": queue, "paused": False, "changed": changed, "known": is_known}
+    return Answer(data, lambda screen: screen.line(text))

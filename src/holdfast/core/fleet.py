@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -28,10 +28,13 @@ def shown_capabilities(capabilities: Iterable[str]) -> list[str]:
 
 
 class WorkerStatus(StrEnum):
-    """What a worker says of itself, or what the rescuer found."""
+    """What a worker says of itself, or what the rescuer found. `silent` is never stored: people are
+    shown it of a worker that has not beaten for longer than a lease, and that nobody has buried.
+    """
 
     ACTIVE = "active"
     DRAINING = "draining"
+    SILENT = "silent"
     STOPPED = "stopped"
     DEAD = "dead"
 
@@ -62,6 +65,13 @@ class WorkerInfo:
     beat_at: datetime | None = None
     kind: str = "python"
     drain_requested: bool = False
+
+    def seen(self, *, now: datetime, lease: float) -> WorkerInfo:
+        """This worker as people are shown it, at this instant of the store's clock."""
+        if self.status not in ALIVE or self.beat_at is None:
+            return self
+        is_silent = (now - self.beat_at).total_seconds() > lease
+        return replace(self, status=WorkerStatus.SILENT) if is_silent else self
 
     def serves(self, queue: str, requires: frozenset[str]) -> bool:
         """Whether this worker would take such a task."""

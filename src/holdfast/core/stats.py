@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
 from holdfast.core.fleet import WorkerInfo
+from holdfast.core.priority import MICROSECONDS, Aging
 from holdfast.core.task import Priority, State, Task, TaskId
 
 
@@ -17,6 +18,32 @@ class Depth:
     priority: Priority
     ready: int
     oldest_seconds: float | None
+
+
+def place_in_line(
+    priority: Priority,
+    depths: Sequence[Depth],
+    since: Mapping[Priority, int],
+    aging: Aging,
+    *,
+    at_most_old: float,
+) -> int | None:
+    """Where the newest task of this priority stands in its queue: behind all of its own and of
+    higher priorities. `since` are those added after the depths were read, `at_most_old` seconds
+    ago.
+
+    None if one of a lower priority has waited for so long that it may stand before it.
+    """
+    start = aging.head_start(priority)
+    place = 0
+    for each in Priority:
+        lead = (start - aging.head_start(each)) / MICROSECONDS
+        depth = next((depth for depth in depths if depth.priority is each), None)
+        if lead <= 0:
+            place += since.get(each, 0) + (depth.ready if depth else 0)
+        elif depth and depth.ready and (depth.oldest_seconds or 0.0) + at_most_old >= lead:
+            return None
+    return max(1, place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.fleet import HTTP, WorkerInfo, WorkerStatus, shown_capabilities
 from holdfast.core.stats import Standing
 from holdfast.core.task import Reason, State, Task
 
@@ -114,25 +114,42 @@ def _held_up(standing: Standing) -> list[tuple[str, str]]:
 def _nobody(task: Task, workers: tuple[WorkerInfo, ...]) -> list[tuple[str, str]]:
     live = [w for w in workers if w.status is WorkerStatus.ACTIVE]
     if not live:
-        return [("no_worker", "No worker is alive; start one with `holdfast worker module:app`.")]
+        leaving = any(w.status is WorkerStatus.DRAINING for w in workers)
+        text = "Every worker that is alive is leaving" if leaving else "No worker is alive"
+        return [("no_worker", f"{text}; {_start_one_for(task, by_default='default')}.")]
     serving = [w for w in live if w.queues is None or task.queue in w.queues]
     if not serving:
         return [
             (
                 "no_worker_for_queue",
-                f"No live worker serves queue {task.queue!r}; start one with `-q {task.queue}`.",
+                f"No live worker serves queue {task.queue!r}; {_start_one_for(task)}.",
             )
         ]
     if not any(task.requires <= w.capabilities for w in serving):
-        known = frozenset[str]().union(*(w.capabilities for w in serving))
-        missing = sorted(task.requires - known)
-        if missing:
-            text = f"It requires {_names(missing)}, which no live worker of its queue has."
-        else:
-            wanted = _names(sorted(task.requires))
-            text = f"It requires {wanted}; no single live worker has all of them."
-        return [("missing_capability", f"{text} Start a worker with `--capability`.")]
+        return [("missing_capability", f"{_lacking(task, serving)}; {_start_one_for(task)}.")]
     return []
+
+
+def _lacking(task: Task, serving: list[WorkerInfo]) -> str:
+    """What those who serve its queue have not."""
+    known = frozenset[str]().union(*(w.capabilities for w in serving))
+    if missing := shown_capabilities(task.requires - known):
+        return f"It requires {_names(missing)}, which no live worker of its queue has"
+    if HTTP in task.requires - known:
+        return "It is for HTTP workers, and no live one serves its queue"
+    wanted = _names(shown_capabilities(task.requires))
+    return f"It requires {wanted}; no single live worker has all of them"
+
+
+def _start_one_for(task: Task, by_default: str | None = None) -> str:
+    """How to start a worker that can take it. `by_default` is the queue that need not be named."""
+    able = shown_capabilities(task.requires)
+    if HTTP in task.requires:
+        having = f" with the capabilities {_names(able)}" if able else ""
+        return f"start an HTTP worker on queue {task.queue!r}{having}"
+    queue = "" if task.queue == by_default else f" -q {task.queue}"
+    options = "".join(f" --capability {each}" for each in able)
+    return f"start one with `holdfast worker module:app{queue}{options}`"
 
 
 def _in_line(standing: Standing) -> tuple[str, str]:

@@ -26,7 +26,7 @@ from holdfast.core.token import Bounds, Scope
 class Submitted(NamedTuple):
     """The answer to one submitted task: `task_id` is the existing task's if it was not created.
 
-    `queue_position` is an estimate; None for what is not in line.
+    `queue_position` goes by rank; None where it is not known.
     """
 
     task_id: TaskId

@@ -35,7 +35,10 @@ class TaskView:
         self._with_traceback = with_traceback
 
     def task(self, task: Task) -> Json:
-        """The whole picture of one task."""
+        """The whole picture of one task. Who ran it and when it started is of the present attempt;
+        the history tells of those before.
+        """
+        is_running = task.state is State.RUNNING
         return {
             "task_id": task.id,
             "task_type": task.name,
@@ -47,10 +50,10 @@ class TaskView:
             "effective_priority": self._effective(task).value,
             "attempt": task.attempt,
             "max_retries": shown_retries(task.max_retries),
-            "assigned_worker_id": task.worker_id,
+            "assigned_worker_id": task.worker_id if is_running else None,
             "created_at": task.created_at,
             "run_at": task.run_at,
-            "started_at": task.started_at,
+            "started_at": task.started_at if is_running else None,
             "finished_at": task.finished_at,
             "expires_at": task.expires_at,
             "timeout_seconds": task.timeout,

@@ -153,8 +153,21 @@ def test_a_paused_queue_holds_its_tasks_until_resumed(fresh: Shell) -> None:
     assert (paused["changed"], again["changed"]) == (True, False)
     assert "queue_paused" in [reason["code"] for reason in held["reasons"]]
     assert [(queue["queue"], queue["paused"]) for queue in listed] == [("default", True)]
-    assert resumed == {"queue": "default", "paused": False, "changed": True}
+    assert resumed == {"queue": "default", "paused": False, "changed": True, "known": True}
     assert fresh.ok("task", "get", task_id)["state"] == "completed"
+
+
+def test_pausing_a_name_that_nothing_has_is_done_and_said(fresh: Shell) -> None:
+    fresh.submit("send_mail", {"to": "ann"})
+
+    told = fresh.run("queue", "pause", "defautl")
+    listed = fresh.ok("queue", "list")["queues"]
+
+    assert told.code == 0
+    assert told.out.startswith("Queue 'defautl' is paused. Nothing has this name yet")
+    assert {queue["queue"]: queue["paused"] for queue in listed}["defautl"] is True
+    assert fresh.ok("queue", "pause", "default")["known"] is True
+    assert fresh.ok("queue", "resume", "defautl")["known"] is False
 
 
 def test_watching_a_task_follows_it_to_its_end(fresh: Shell) -> None:

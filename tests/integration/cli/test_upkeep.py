@@ -91,10 +91,26 @@ def test_doctor_tells_where_each_setting_came_from(fresh: Shell) -> None:
     assert settings["poll"] == {"value": 1.0, "source": "default"}
 
 
-def test_doctor_is_content_with_a_store_in_good_order(fresh: Shell) -> None:
+def test_doctor_does_not_say_that_all_is_well_after_a_warning(fresh: Shell) -> None:
     fresh.ok("migrate")
 
     ran = fresh.run("doctor")
+
+    assert ran.code == 0
+    assert "warning  No worker is alive." in ran.out
+    assert ran.out.endswith("No problem, 1 warning.\n")
+
+
+async def test_doctor_is_content_with_a_store_in_good_order(fresh: Shell) -> None:
+    fresh.ok("migrate")
+    worker = fresh.start("worker", "shop:app")
+    try:
+        await eventually(lambda: fresh.ok("workers")["workers"], within=30.0)
+
+        ran = fresh.run("doctor")
+    finally:
+        worker.terminate()
+        worker.wait(20)
 
     assert ran.code == 0
     assert ran.out.endswith("All is well.\n")

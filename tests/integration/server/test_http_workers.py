@@ -118,7 +118,23 @@ def test_a_task_goes_all_the_way_through_a_worker_over_http(wire: Wire) -> None:
     }
     shown = wire.task(task_id)
     assert (shown["status"], shown["result"]) == ("completed", {"size": [3, 4]})
-    assert shown["assigned_worker_id"] == worker
+    history = wire.admin.get(f"/api/v1/tasks/{task_id}/history").json()
+    assert [attempt["worker_id"] for attempt in history["attempts"]] == [worker]
+
+
+def test_worker_and_start_are_shown_only_while_the_task_runs(wire: Wire) -> None:
+    worker = wire.register()
+    task = wire.started(worker)
+    running = wire.task(task["task_id"])
+
+    failed = done(task, status="failed", error={"message": "no", "retry_after": 60})
+    wire.ask(worker, "result", failed)
+
+    waiting = wire.task(task["task_id"])
+    assert (running["status"], running["assigned_worker_id"]) == ("running", worker)
+    assert running["started_at"]
+    assert (waiting["status"], waiting["attempt"]) == ("retrying", 1)
+    assert (waiting["assigned_worker_id"], waiting["started_at"]) == (None, None)
 
 
 def test_the_capability_that_every_worker_over_http_has_is_shown_to_nobody(wire: Wire) -> None:

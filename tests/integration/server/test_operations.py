@@ -43,7 +43,7 @@ def test_the_numbers_tell_depth_workers_and_the_last_minute(either_server: LiveS
     assert depths["low"]["ready"] == 1
     assert depths["low"]["oldest_seconds"] >= 0
     assert stats["last_minute"]["completed"] == stats["last_minute"]["dead_letter"] == 1
-    assert stats["workers"] == {"active": 0, "draining": 0, "stopped": 1, "dead": 0}
+    assert stats["workers"] == {"active": 0, "draining": 0, "silent": 0, "stopped": 1, "dead": 0}
     assert stats["capacity"] == {"total": 0, "used": 0}
     assert stats["statuses"]["queued"] == 2
 
@@ -59,11 +59,19 @@ def test_a_paused_queue_hands_out_nothing_until_it_is_resumed(either_server: Liv
     either_server.admin.post("/api/v1/queues/slow/resume")
     either_server.work()
 
-    assert paused == {"queue": "slow", "paused": True, "changed": True}
+    assert paused == {"queue": "slow", "paused": True, "changed": True, "known": True}
     assert again["changed"] is False
     assert held == "queued"
     assert {queue["queue"]: queue["paused"] for queue in listed}["slow"] is True
     assert either_server.app.get(task_id).state == "completed"
+
+
+def test_pausing_a_queue_that_nothing_names_is_done_and_said(live_server: LiveServer) -> None:
+    told = live_server.admin.post("/api/v1/queues/nosuch/pause").json()
+    of_open = live_server.admin.post("/api/v1/queues/js/pause").json()
+
+    assert told == {"queue": "nosuch", "paused": True, "changed": True, "known": False}
+    assert of_open["known"] is True
 
 
 def test_open_queues_are_listed_though_nothing_is_in_them(live_server: LiveServer) -> None:

@@ -79,6 +79,25 @@ def test_positions_in_line_grow_with_the_queue(live_server: LiveServer) -> None:
     assert [answer["queue_position"] for answer in answers] == [1, 2, 3]
 
 
+def test_a_position_in_line_goes_by_rank(live_server: LiveServer) -> None:
+    def submit(priority: str) -> int | None:
+        body = {"task_type": "shop.add", "parameters": {"a": 1}, "priority": priority}
+        position: int | None = live_server.admin.post(TASKS, json=body).json()["queue_position"]
+        return position
+
+    given = ["low", "low", "high", "normal", "critical", "high", "low"]
+
+    assert [submit(priority) for priority in given] == [1, 2, 1, 2, 1, 3, 7]
+
+
+def test_positions_in_an_array_are_those_after_each_other(live_server: LiveServer) -> None:
+    body = [{"task_type": "shop.add", "parameters": {"a": 1}}] * 3
+
+    answer = live_server.admin.post(TASKS, json=body).json()
+
+    assert [task["queue_position"] for task in answer["tasks"]] == [1, 2, 3]
+
+
 @pytest.mark.parametrize("key", ["idempotency_key", "unique_key"])
 def test_a_repeated_key_answers_200_with_the_first_task(
     either_server: LiveServer, key: str

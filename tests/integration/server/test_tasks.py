@@ -29,9 +29,9 @@ def test_a_completed_task_shows_its_whole_life(either_server: LiveServer) -> Non
     assert shown["task_type"] == "shop.add"
     assert (shown["status"], shown["result"], shown["attempt"]) == ("completed", 1, 1)
     assert (shown["priority"], shown["effective_priority"]) == ("normal", "normal")
-    assert shown["created_at"] <= shown["started_at"] <= shown["finished_at"]
+    assert shown["created_at"] <= shown["finished_at"]
     assert shown["finished_at"].endswith("Z")
-    assert shown["assigned_worker_id"]
+    assert (shown["assigned_worker_id"], shown["started_at"]) == (None, None)
     assert (shown["error"], shown["progress"], shown["trace_id"]) == (None, None, None)
 
 

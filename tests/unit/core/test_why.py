@@ -171,6 +171,51 @@ def test_a_queue_that_nobody_serves_is_told() -> None:
     assert "-q default" in sentence
 
 
+@pytest.mark.parametrize(
+    ("queue", "requires", "fix"),
+    [
+        ("default", set(), "start one with `holdfast worker module:app`."),
+        ("mail", set(), "start one with `holdfast worker module:app -q mail`."),
+        (
+            "mail",
+            {"gpu", "fast"},
+            "with `holdfast worker module:app -q mail --capability fast --capability gpu`.",
+        ),
+        ("js", {"http"}, "start an HTTP worker on queue 'js'."),
+        (
+            "js",
+            {"http", "gpu"},
+            "start an HTTP worker on queue 'js' with the capabilities 'gpu'.",
+        ),
+    ],
+)
+def test_the_worker_to_start_is_one_that_can_take_the_task(
+    queue: str, requires: set[str], fix: str
+) -> None:
+    task = replace(PLAIN, queue=queue, requires=frozenset(requires))
+
+    ((_, sentence),) = explain(standing(task, workers=())).reasons
+
+    assert sentence.endswith(fix)
+
+
+def test_a_task_for_http_workers_is_not_told_of_a_capability_that_nobody_typed() -> None:
+    task = replace(PLAIN, requires=frozenset({"http"}))
+
+    ((code, sentence),) = explain(standing(task)).reasons
+
+    assert code == "missing_capability"
+    assert sentence.startswith("It is for HTTP workers, and no live one serves its queue; start an")
+
+
+def test_workers_that_all_leave_are_no_workers() -> None:
+    leaving = worker_info(status=WorkerStatus.DRAINING)
+
+    ((code, sentence),) = explain(standing(workers=(leaving,))).reasons
+
+    assert (code, sentence.split(";")[0]) == ("no_worker", "Every worker that is alive is leaving")
+
+
 def test_a_capability_that_nobody_has_is_named() -> None:
     task = replace(PLAIN, requires=frozenset({"gpu", "fast"}))
     fast = worker_info(capabilities=frozenset({"fast"}))

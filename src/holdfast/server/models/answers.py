@@ -41,7 +41,7 @@ class FieldProblem(TypedDict):
 
 @with_config(EXACT)
 class Submitted(TypedDict):
-    """The answer to a submit. `queue_position` is an estimate, null for what is not in line; with
+    """The answer to a submit. `queue_position` goes by rank, null where it is not known; with
     `existing` the key that `existing_by` names belonged to this task already.
     """
 
@@ -98,7 +98,9 @@ class CostAnswer(TypedDict):
 
 @with_config(EXACT)
 class TaskAnswer(TypedDict):
-    """The whole picture of a task. Secret parameters are masked."""
+    """The whole picture of a task. Secret parameters are masked. `assigned_worker_id` and
+    `started_at` are null unless it is running: the history has them for every attempt.
+    """
 
     task_id: str
     task_type: str
@@ -240,11 +242,14 @@ class QueueList(TypedDict):
 
 @with_config(EXACT)
 class PauseAnswer(TypedDict):
-    """Whether the queue is paused now, and whether this call changed that."""
+    """Whether the queue is paused now, whether this call changed that, and whether anything has
+    this name: a task in it, a live worker, or `open_queues`.
+    """
 
     queue: str
     paused: bool
     changed: bool
+    known: bool
 
 
 @with_config(EXACT)
@@ -253,6 +258,7 @@ class WorkerNumbers(TypedDict):
 
     active: Count
     draining: Count
+    silent: Count
     stopped: Count
     dead: Count
 

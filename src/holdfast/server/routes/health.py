@@ -16,12 +16,12 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfast.core.fleet import ALIVE
 from holdfast.core.task import Json
 from holdfast.errors import HoldfastError, SchemaMismatch
 from holdfast.server.answers import answer
 from holdfast.server.documented import schema_of
 from holdfast.server.models.answers import Health, Readiness
-from holdfast.server.routes.queues import LIVE
 from holdfast.server.service import Service, service_of
 
 router = APIRouter(tags=["health"])
@@ -91,14 +91,14 @@ async def look(service: Service) -> Mapping[str, Json]:
     try:
         async with asyncio.timeout(PATIENCE):
             client = await service.verbs()
-            workers = await client.workers()
+            workers = await client.workers(with_load=False)
             version, dispatcher = await client.schema_version(), await client.dispatcher.mode()
     except SchemaMismatch as error:
         wrong = {"missing": ["schema"], "store": "schema_mismatch", "schema_version": error.found}
         return {**ABSENT, **wrong}
     except (HoldfastError, TimeoutError):
         return ABSENT
-    alive = sum(worker.status in LIVE for worker in workers)
+    alive = sum(worker.status in ALIVE for worker in workers)
     missing = [*_missing_wake_ups(dispatcher, service), *([] if alive else ["workers"])]
     return {
         "ready": True,

@@ -11,7 +11,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from typing_extensions import TypedDict
 
-from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.fleet import ALIVE, WorkerInfo, WorkerStatus
 from holdfast.core.stats import Depth, QueueStats
 from holdfast.core.task import Json, Priority
 from holdfast.errors import InvalidArguments, InvalidOption
@@ -29,7 +29,6 @@ router = APIRouter(tags=["queues"])
 
 QUEUES: Final = "/api/v1/queues"
 PLAIN = Shape(NoQuery)
-LIVE: Final = (WorkerStatus.ACTIVE, WorkerStatus.DRAINING)
 
 
 @with_config(SPELLED)
@@ -56,7 +55,7 @@ async def get_stats(request: Request) -> Response:
     service = service_of(request)
     stats, workers = await service.gauge.numbers(await service.verbs())
     queues = [each for each in stats.queues if wanted in (None, each.queue)]
-    live = [worker for worker in workers if worker.status in LIVE]
+    live = [worker for worker in workers if worker.status in ALIVE]
     return answer(
         {
             "queues": [_queue(service, each) for each in queues],
@@ -88,7 +87,8 @@ async def list_queues(request: Request) -> Response:
     f"{QUEUES}/{{queue}}/pause",
     **documented(
         "Stop handing out a queue's tasks",
-        says="Running ones go on. Pausing a paused queue changes nothing.",
+        says="Running ones go on. Pausing a paused queue changes nothing. A queue may be paused "
+        "before its first use: `known` is false if no task is in it and no live worker names it.",
         answers=PauseAnswer,
         query=PLAIN,
         refuses=(404,),
@@ -123,7 +123,8 @@ async def _set(request: Request, *, paused: bool) -> Response:
     except (InvalidOption, InvalidArguments) as error:
         raise Refused(404, "queue_not_found", f"no queue can have this name: {error}") from None
     service.gauge.forget()
-    return answer({"queue": queue, "paused": paused, "changed": changed})
+    is_known = queue in service.settings.open_queues or await client.knows_queue(queue)
+    return answer({"queue": queue, "paused": paused, "changed": changed, "known": is_known})
 
 
 def _queue(service: Service, stats: QueueStats) -> Json:

@@ -69,15 +69,17 @@ async def submit(request: Request) -> Response:
         return await _submit_array(service, client, calls)
     service.submissions.refuse_large(len(raw))
     call = service.submissions.one(body)
+    await service.gauge.look(client)
     added = (await client.submit_many([call]))[0]
-    told = views.submitted(added, await _position(service, client, call, added))
+    told = views.submitted(added, _position(service, client, call, added))
     return answer(told, 201 if added.created else 200)
 
 
 async def _submit_array(service: Service, client: Client, calls: list[Call[Any]]) -> Response:
+    await service.gauge.look(client)
     added = await client.submit_many(calls)
     told = [
-        views.submitted(each, await _position(service, client, call, each))
+        views.submitted(each, _position(service, client, call, each))
         for call, each in zip(calls, added, strict=True)
     ]
     return answer({"tasks": told}, 201)
@@ -144,8 +146,9 @@ class Stream:
             self.told["task_ids"] += [each.task_id for each in added]
 
 
-async def _position(service: Service, client: Client, call: Call[Any], added: Added) -> int | None:
+def _position(service: Service, client: Client, call: Call[Any], added: Added) -> int | None:
     if call.options.delay or call.options.run_at is not None:
         return None
     queue = call.options.queue or call.definition.queue
-    return await service.gauge.position(client, queue, added)
+    priority = call.options.priority or call.definition.priority
+    return service.gauge.position(client, queue, priority, added)
