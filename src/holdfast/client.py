@@ -6,7 +6,6 @@ talks to.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import threading
 import time
@@ -20,10 +19,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from holdfast.core.attempt import History
 from holdfast.core.callback import Callback
-from holdfast.core.fleet import ALIVE, HTTP, WorkerInfo
+from holdfast.core.fleet import WorkerInfo
 from holdfast.core.ids import uuid7
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, UNFINISHED
-from holdfast.core.query import Page, TaskFilter, running_on
+from holdfast.core.query import Page, TaskFilter
 from holdfast.core.stats import Stats
 from holdfast.core.task import Added, NewTask, Priority, State, Task, TaskId, WorkerId
 from holdfast.core.why import Why, explain
@@ -33,6 +32,7 @@ from holdfast.definitions.readers import read_key, read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
 from holdfast.filters import FilterKeywords, TaskRef, read_id, where
+from holdfast.fleet import as_now, knows_queue
 from holdfast.herald import call_next
 from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, HintingDispatcher, RidingDispatcher
 from holdfast.ports.store import CallingStore, Store
@@ -46,8 +46,6 @@ MOST_PER_PAGE = 1000
 SLICE = 1000
 """How many tasks one step of a bulk verb changes at most, so that none holds the store for long."""
 UNCOUNTED = 1_000_000_000
-MOST_COUNTED = 100
-"""How many workers' tasks are counted when workers are listed: each costs the store a question."""
 ASK_CLOCK_EVERY = 1.0
 
 T = TypeVar("T")
@@ -307,10 +305,7 @@ class Client:
         """Whether a task is kept in this queue or a live worker names it. One that only was paused
         is not known: the name may be misspelt.
         """
-        for worker in await self.store.workers():
-            if worker.status in ALIVE and queue in (worker.queues or ()):
-                return True
-        return bool(await self.store.count(TaskFilter(queue=queue), limit=1))
+        return await knows_queue(self.store, queue)
 
     async def resume(self, queue: str) -> bool:
         """Undo `pause`. False if it was not paused."""
@@ -409,16 +404,8 @@ class Client:
     async def _as_now(
         self, workers: Sequence[WorkerInfo], *, with_load: bool = True
     ) -> Sequence[WorkerInfo]:
-        """These workers as they are now: whether they beat, and what they hold."""
         now, lease = await self.now(), self.settings.lease
-        workers = [worker.seen(now=now, lease=lease) for worker in workers]
-        alive = [worker for worker in workers if worker.status in ALIVE and with_load]
-        if len(alive) > MOST_COUNTED:
-            alive = [worker for worker in alive if worker.kind == HTTP]
-        counting = (self.store.count(running_on(one.id), limit=one.capacity) for one in alive)
-        counts = await asyncio.gather(*counting)
-        loads = {one.id: load for one, load in zip(alive, counts, strict=True)}
-        return [replace(one, load=loads.get(one.id, one.load)) for one in workers]
+        return await as_now(self.store, workers, now=now, lease=lease, with_load=with_load)
 
     async def _count_in(self, which: TaskFilter, states: frozenset[State]) -> int:
         """How many of the matching tasks are in one of these states."""

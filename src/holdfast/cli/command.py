@@ -111,7 +111,7 @@ def _on_a_store(
 
         app = Holdfast(url=session.url)
         if not makes_it:
-            refuse_missing(app.settings.url)
+            await refuse_missing(app.settings.url)
         async with app:
             session.opened = await app.verbs()
             return await body(session, *args, **kwargs)

@@ -47,7 +47,7 @@ async def _examine(app: Holdfast) -> list[Finding]:
     from holdfast.cli import findings as look  # noqa: PLC0415
 
     try:
-        refuse_missing(app.settings.url)
+        await refuse_missing(app.settings.url)
         async with app:
             client, lease = await app.verbs(), app.settings.lease
             workers, stats = await client.workers(), await client.stats()
@@ -120,7 +120,6 @@ async def _check(url: str) -> Answer:
     """Compares versions without opening the store, which would make an absent schema."""
     from holdfast.wiring import open_store, schema_script  # noqa: PLC0415
 
-    refuse_missing(url)
     store = open_store(url)
     found = await store.schema_version()
     expected, _ = schema_script(url)

@@ -19,14 +19,17 @@ def sqlite_url(path: Path) -> str:
     return f"sqlite:///{quote(str(path.absolute()))}"
 
 
-def refuse_missing(url: str) -> None:
-    """Opening an SQLite store makes its file. Whoever only looks, in the wrong place, would be told
-    that there is nothing, and find a new file there.
+async def refuse_missing(url: str) -> None:
+    """Opening a store makes it where there is none. Whoever only looks, in the wrong place, would
+    be told that there is nothing, and leave a new store there.
     """
-    path = sqlite_path(url)
-    if path is not None and not path.exists():
+    from holdfast.wiring import open_store  # noqa: PLC0415
+
+    store = open_store(url)
+    if await store.schema_version() == 0:
         raise Refused(
             "no_store",
-            f"there is no store at {path}. It is made by the first submit, by a worker, or by "
-            "`holdfast migrate`; if it is elsewhere, name it with --url or HOLDFAST_URL.",
+            f"there is no store at {sqlite_path(url) or store.url}. It is made by the first submit,"
+            " by a worker, a server, or `holdfast migrate`; if it is elsewhere, name it with --url "
+            "or HOLDFAST_URL.",
         )

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 
+import pytest
 from tests.integration.cli.conftest import Shell, World
+
+from holdfast.wiring import open_store
 
 UNKNOWN = "0197f3c2-8a51-7cc0-9d4e-1b2c3d4e5f60"
 
@@ -168,6 +173,57 @@ def test_looking_where_there_is_no_store_does_not_make_one(fresh: Shell) -> None
     assert "there is no store at" in ran.err
     assert "--url" in ran.err
     assert list(fresh.folder.iterdir()) == []
+
+
+LOOKING = (
+    ("stats",),
+    ("workers",),
+    ("task", "list"),
+    ("task", "get", UNKNOWN),
+    ("task", "why", UNKNOWN),
+    ("task", "history", UNKNOWN),
+    ("task", "cancel", UNKNOWN),
+    ("dead", "list"),
+    ("queue", "list"),
+    ("queue", "pause", "default"),
+    ("drain", "nobody"),
+    ("token", "list"),
+    ("doctor",),
+    ("migrate", "--check"),
+)
+"""Commands that work on what is there."""
+
+
+@pytest.mark.parametrize("kind", ["no file", "empty file", "fresh_schema", "fresh_mongo"])
+async def test_whoever_looks_never_makes_a_store(
+    kind: str, fresh: Shell, request: pytest.FixtureRequest
+) -> None:
+    url = fresh.url
+    if kind == "empty file":
+        (fresh.folder / "fresh.db").touch()
+    elif kind.startswith("fresh"):
+        url = request.getfixturevalue(kind)
+
+    ran = [fresh.run(*command, HOLDFAST_URL=url) for command in LOOKING]
+
+    assert [one.code for one in ran] == [1] * len(LOOKING)
+    assert all("there is no store at" in one.err for one in ran[:-2])
+    assert "there is no store at" in ran[-2].out
+    assert "run `holdfast migrate`" in ran[-1].out
+    assert await open_store(url).schema_version() == 0
+    files = {"fresh.db": 0} if kind == "empty file" else {}
+    assert {file.name: file.stat().st_size for file in fresh.folder.iterdir()} == files
+
+
+def test_whoever_looks_at_an_older_store_is_told_to_migrate_it(fresh: Shell) -> None:
+    fresh.ok("migrate")
+    with closing(sqlite3.connect(fresh.folder / "fresh.db")) as db:
+        db.execute("PRAGMA user_version = 1")
+
+    told = [fresh.run(*command) for command in (("stats",), ("task", "list"))]
+
+    assert [one.code for one in told] == [1, 1]
+    assert all("holdfast migrate" in one.err for one in told)
 
 
 def test_version_is_printed(shell: Shell) -> None:

@@ -285,8 +285,8 @@ class SQLiteStore:
     # Schema: also of a store that cannot be opened because its version is another.
 
     async def schema_version(self) -> int:
-        if not self._path.exists():
-            return 0
+        if not self._path.exists() or not self._path.stat().st_size:
+            return 0  # connecting would write the first page
         return await asyncio.to_thread(self._on_its_own, schema.found_version, create=False)
 
     async def migrate(self) -> Sequence[int]:
