@@ -1,4 +1,4 @@
-"""Write the parts of docs/reference that the code already says.
+"""Write the parts of the docs that the code already says.
 
     python scripts/reference.py            rewrite them
     python scripts/reference.py --check    exit 1 and name the pages that are out of date
@@ -23,6 +23,8 @@ import holdfast
 from holdfast import errors
 from holdfast.cli.main import app as cli
 from holdfast.core.lifecycle import MOVES, OTHER_WORDS, TERMINAL
+from holdfast.core.other_words import ADVICE, SAME
+from holdfast.core.priority import NUMBERS
 from holdfast.core.task import AttemptEnd, Cause, Priority, Reason, State
 from holdfast.definitions.options import SubmitKeywords, TaskKeywords
 from holdfast.definitions.submittable import Submittable
@@ -31,13 +33,13 @@ from holdfast.server.app import create_app
 from holdfast.server.problems import KINDS
 from holdfast.settings import OTHER_NAMES, Settings
 
-REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
+DOCS = Path(__file__).resolve().parent.parent / "docs"
 PART = re.compile(r"(<!-- generated: (?P<name>[\w-]+) -->\n).*?(<!-- end generated -->)", re.DOTALL)
 
 
 def main(arguments: list[str]) -> int:
     stale = []
-    for page in sorted(REFERENCE.glob("*.md")):
+    for page in sorted(DOCS.rglob("*.md")):
         text = page.read_text()
         fresh = PART.sub(lambda part: f"{part[1]}\n{PARTS[part['name']]()}\n\n{part[3]}", text)
         if fresh != text:
@@ -85,6 +87,23 @@ def words() -> str:
 def other_words() -> str:
     rows = [(f"`{theirs}`", f"`{ours}`") for theirs, ours in OTHER_WORDS.items()]
     return table(("elsewhere", "here"), rows)
+
+
+def priority_numbers() -> str:
+    rows = [
+        (", ".join(str(n) for n, word in NUMBERS.items() if word is priority), f"`{priority}`")
+        for priority in reversed(Priority)
+    ]
+    return table(("number", "here"), rows)
+
+
+def same_words() -> str:
+    rows = [(f"`{theirs}`", f"`{ours}`") for theirs, ours in SAME.items()]
+    return table(("elsewhere", "here"), rows)
+
+
+def advice() -> str:
+    return table(("elsewhere", "here"), [(f"`{word}`", text) for word, text in ADVICE.items()])
 
 
 # -- errors ------------------------------------------------------------------------------------
@@ -381,6 +400,9 @@ PARTS: dict[str, Callable[[], str]] = {
     "rest-problems": rest_problems,
     "settings": settings_table,
     "other-words": other_words,
+    "priority-numbers": priority_numbers,
+    "same-words": same_words,
+    "advice": advice,
     "by-priority": by_priority,
     "commands": commands,
     "api": api,

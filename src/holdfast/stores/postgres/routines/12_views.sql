@@ -78,12 +78,16 @@ END $$;
 
 -- For people: SELECT * FROM holdfast.tasks WHERE state = 'dead_letter'
 --
+-- The columns are those of the view of the same name in SQLite. New ones go to the end: a view that
+-- is there can be replaced only so. 2147483647 retries are without limit. `priority_number` sorts,
+-- and means the same priority wherever one is read.
+--
 -- One part for each place, so that a query that asks for states looks only where such tasks are, and
 -- one that asks for an id finds it by its key. `t` is the task, `e` what only some tasks have.
 CREATE OR REPLACE VIEW holdfast.tasks AS
 SELECT
     p.id, (p.t).name, lane.queue, lane.priority, p.state, p.attempt,
-    coalesce((p.e).charged, 0) AS charged, (p.t).max_retries,
+    coalesce((p.e).charged, 0) AS charged, nullif((p.t).max_retries, 2147483647) AS max_retries,
     coalesce((p.e).crash_count, 0) AS crash_count,
     holdfast.as_time((p.t).created_at) AS created_at,
     holdfast.as_time(coalesce((p.e).run_at, (p.t).run_at)) AS run_at,
@@ -100,7 +104,10 @@ SELECT
     (p.t).unique_key, (p.t).idempotency_key, (p.t).lock_key AS lock,
     coalesce(p.fence, (p.e).fence) AS fence, lane.requires, (p.t).tags, (p.t).owner, (p.t).trace,
     (p.t).parent_id, coalesce((p.e).cancel_requested, false) AS cancel_requested,
-    coalesce((p.e).rank, (p.t).rank) AS rank, (p.t).callback
+    coalesce((p.e).rank, (p.t).rank) AS rank, (p.t).callback,
+    (p.t).timeout, p.error::json ->> 2 AS traceback,
+    CASE lane.priority WHEN 'critical' THEN 9 WHEN 'high' THEN 7 WHEN 'normal' THEN 4 ELSE 1 END
+    AS priority_number
 FROM (
     SELECT
         t.id, t, e, d.state, d.attempt, d.started_at, d.finished_at, d.worker, d.fence, d.result,
