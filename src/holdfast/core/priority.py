@@ -71,6 +71,15 @@ class Aging:
             case Priority.CRITICAL:
                 return CENTURY
 
+    def steps(self, priority: Priority) -> list[tuple[Priority, float]]:
+        """What waiting makes of a priority, and after how many seconds; most urgent first."""
+        return [
+            (other, (self.head_start(other) - self.head_start(priority)) / MICROSECONDS)
+            for other in (Priority.HIGH, Priority.NORMAL)
+            if priority is not Priority.CRITICAL
+            and self.head_start(other) > self.head_start(priority)
+        ]
+
     def effective(self, rank: int, now_us: int) -> Priority:
         """The priority that a task submitted right now would need to stand at this rank."""
         lead = now_us - rank

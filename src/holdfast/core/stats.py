@@ -46,6 +46,23 @@ def place_in_line(
     return max(1, place)
 
 
+@dataclass(slots=True)
+class EffectiveDepth:
+    """How much is worth one priority now, after what waiting has added to it, and how long the
+    oldest of it has waited. `is_capped`: not all that have become worth it were counted.
+    """
+
+    ready: int = 0
+    oldest_seconds: float | None = None
+    is_capped: bool = False
+
+    def add(self, number: int, oldest_seconds: float) -> None:
+        """Count some more of it."""
+        if number > 0:
+            self.ready += number
+            self.oldest_seconds = max(oldest_seconds, self.oldest_seconds or 0.0)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueueStats:
     """One queue in numbers. `ready` may start now; `waiting` has a future `run_at`; `blocked` waits

@@ -203,3 +203,13 @@ class Task:
     cost: Cost = field(default_factory=Cost)
     cancel_requested: bool = False
     callback: str | None = None
+
+    @property
+    def retries_used(self) -> int:
+        """How many charged attempts were followed by another, or will be."""
+        was_last = self.reason in _LAST_CHARGED and self.state in _GIVEN_UP
+        return self.charged - 1 if was_last else self.charged
+
+
+_GIVEN_UP = frozenset({State.FAILED, State.DEAD_LETTER})
+_LAST_CHARGED = frozenset({Reason.NOT_RETRIABLE, Reason.RETRIES_EXHAUSTED, Reason.TIMEOUT})

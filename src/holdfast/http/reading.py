@@ -109,7 +109,7 @@ def queue(data: Json) -> QueueStats:
 
 def stats(data: Json) -> Stats:
     return Stats(
-        queues=tuple(map(queue, data["queues"])),
+        queues=tuple(map(queue, data["named_queues"])),
         states={State(word): count for word, count in data["statuses"].items()},
         last_minute={State(word): count for word, count in data["last_minute"].items()},
         refused=data["refused"],

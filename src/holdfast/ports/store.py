@@ -47,7 +47,7 @@ from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Sett
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.query import Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
-from holdfast.core.task import Added, NewTask, Task, TaskId, WorkerId
+from holdfast.core.task import Added, NewTask, Priority, Task, TaskId, WorkerId
 from holdfast.ports.callbacks import CallbackStore
 from holdfast.ports.tokens import TokenStore
 
@@ -202,6 +202,14 @@ class TaskStore(Protocol):
     async def standing(self, task_id: TaskId) -> Standing | None:
         """The facts for "why is it not running", at one instant. Counts at most
         `Standing.ahead_cap` ahead.
+        """
+        ...
+
+    async def count_ready(
+        self, *, queue: str | None, priority: Priority, rank: int, limit: int
+    ) -> int:
+        """How many ready tasks of this priority have a rank up to this, in one queue or in all:
+        those that waiting has made more urgent. Counts no further than `limit`.
         """
         ...
 

@@ -16,6 +16,7 @@ is settled by the `Overseer`, and what its worker sends later is refused.
 """
 
 from holdfast.remote.values import (
+    UNSAID,
     Heartbeat,
     Registration,
     RemoteResult,
@@ -26,6 +27,7 @@ from holdfast.remote.values import (
 from holdfast.remote.workers import RemoteWorkers
 
 __all__ = [
+    "UNSAID",
     "Heartbeat",
     "Registration",
     "RemoteResult",

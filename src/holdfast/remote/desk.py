@@ -8,6 +8,7 @@ store all the same, which refuses it, notes that in the task's history and count
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from holdfast.core.attempt import Claim, Settlement
 from holdfast.core.query import TaskFilter
@@ -15,7 +16,7 @@ from holdfast.core.task import AttemptEnd, State, Task, TaskId, WorkerId
 from holdfast.errors import LeaseLost, PayloadRefused, TaskNotFound
 from holdfast.ports.store import TaskStore
 from holdfast.remote.handouts import Handouts
-from holdfast.remote.values import RemoteResult, ResultAnswer, ResultStatus, Verdict
+from holdfast.remote.values import UNSAID, RemoteResult, ResultAnswer, ResultStatus, Verdict
 from holdfast.remote.verdicts import ENDS, Judge
 
 _BARE_ENDS = {
@@ -23,6 +24,11 @@ _BARE_ENDS = {
     ResultStatus.FAILED: (State.FAILED, AttemptEnd.ERROR),
     ResultStatus.RELEASED: (State.QUEUED, AttemptEnd.RELEASED),
 }
+
+SAY_WHICH = (
+    "this worker has had the task more than once, so the result must say which attempt it is of: "
+    "send the `attempt` that came with the task"
+)
 
 Saved = Callable[[Sequence[tuple[Claim, Settlement]]], None]
 
@@ -44,10 +50,31 @@ class Desk:
         """Take results of one worker; the answers come in the same order."""
         answers: dict[int, ResultAnswer] = {}
         for numbers in _rounds(results):
-            some = [results[number] for number in numbers]
-            taken = await self._take_some(worker_id, some)
-            answers.update(zip(numbers, taken, strict=True))
+            some: dict[int, RemoteResult] = {}
+            for number in numbers:
+                result = await self._numbered(worker_id, results[number])
+                if result is None:
+                    answers[number] = _answer(results[number], Verdict.AMBIGUOUS, SAY_WHICH)
+                else:
+                    some[number] = result
+            taken = await self._take_some(worker_id, list(some.values()))
+            answers.update(zip(some, taken, strict=True))
         return [answers[number] for number in range(len(results))]
+
+    async def _numbered(self, worker_id: WorkerId, result: RemoteResult) -> RemoteResult | None:
+        """The result with the attempt that it is about; None if the worker had the task more than
+        once: what it did in one attempt must not count for another.
+        """
+        if result.attempt != UNSAID:
+            return result
+        if self._handouts.find(worker_id, result.task_id, 1) is not None:
+            return replace(result, attempt=1)
+        history = await self._store.history(result.task_id)
+        attempts = () if history is None else history.attempts
+        had = [attempt.number for attempt in attempts if attempt.worker_id == worker_id]
+        if len(had) > 1:
+            return None
+        return replace(result, attempt=had[0] if had else UNSAID)
 
     async def _take_some(
         self, worker_id: WorkerId, results: Sequence[RemoteResult]

@@ -7,6 +7,9 @@ from enum import StrEnum
 
 from holdfast.core.task import Json, TaskError, TaskId, WorkerId
 
+UNSAID = 0
+"""The attempt of a result whose worker does not say which: the only one that it ever had."""
+
 
 class ResultStatus(StrEnum):
     """How an attempt ended, in the worker's words. `released`: handed back, nothing is charged."""
@@ -24,6 +27,7 @@ class Verdict(StrEnum):
     STALE = "lease_lost"
     UNKNOWN = "task_not_found"
     INVALID = "payload_refused"
+    AMBIGUOUS = "attempt_needed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +42,7 @@ class Registration:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteResult:
     """How one attempt ended. `result` is for `completed`, `error` for `failed`; `retry_after`
-    (seconds) wins over the task's backoff.
+    (seconds) wins over the task's backoff. `attempt` may be `UNSAID`.
     """
 
     task_id: TaskId

@@ -6,11 +6,12 @@ import asyncio
 from collections import Counter
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import structlog
 
 from holdfast.core.attempt import Claim, Report, Settlement
-from holdfast.core.fleet import WorkerStatus
+from holdfast.core.fleet import WorkerStatus, is_internal
 from holdfast.core.lifecycle import Released
 from holdfast.core.query import running_on
 from holdfast.core.task import TaskId, WorkerId
@@ -102,13 +103,19 @@ class RemoteWorkers:
         )
 
     async def poll(
-        self, worker_id: WorkerId, *, limit: int, wait: float = LONGEST_WAIT
+        self,
+        worker_id: WorkerId,
+        *,
+        limit: int,
+        wait: float = LONGEST_WAIT,
+        capabilities: Collection[str] | None = None,
     ) -> Sequence[Claim]:
         """Tasks for the worker, as soon as there is one; an empty answer after `wait` seconds.
 
         Counts as a sign of life; so the poll of a worker that sends no heartbeats is answered
         before it would have to send one. Cancel it when the client hangs up: what was claimed for
-        nobody goes back. A worker that is to leave gets nothing more.
+        nobody goes back. A worker that is to leave gets nothing more. `capabilities` are those that
+        the worker has at the moment, of the ones it registered with.
         """
         member = await self._roster.member(worker_id)
         await self._roster.saw(member)
@@ -121,7 +128,7 @@ class RemoteWorkers:
         limit = min(limit, free, MOST_AT_ONCE)
         wait = min(wait, LONGEST_WAIT, self._roster.longest_wait(member))
         try:
-            return await self._hall.poll(member, limit=limit, wait=wait)
+            return await self._hall.poll(_now_able(member, capabilities), limit=limit, wait=wait)
         except WorkerGone:
             self._roster.forget(worker_id)
             raise
@@ -259,6 +266,15 @@ class RemoteWorkers:
         if queues:
             self._dispatcher.wake(queues)
         self._herald.let_go({claim.lock for claim, _ in pairs if claim.lock is not None})
+
+
+def _now_able(member: Member, capabilities: Collection[str] | None) -> Member:
+    """The worker with only these of its capabilities."""
+    if capabilities is None:
+        return member
+    given = frozenset(capabilities)
+    able = (each for each in member.info.capabilities if each in given or is_internal(each))
+    return replace(member, info=replace(member.info, capabilities=frozenset(able)))
 
 
 def _read_queues(queues: Collection[str]) -> tuple[str, ...] | None:

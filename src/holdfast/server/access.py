@@ -3,6 +3,8 @@
 The door stands before the router. A path that the table does not know is not there (404) and a
 method it does not know is not allowed (405), whatever the router may have; so a route that somebody
 forgets to enter here is closed, not open. Both are told only to those who have a token.
+
+`/api/tasks` is another name of `/api/v1/tasks`, and so on, for clients that name no version.
 """
 
 from __future__ import annotations
@@ -18,7 +20,9 @@ from holdfast.core.token import Scope, Token
 from holdfast.server.problems import Refused
 from holdfast.server.revoking import Good, Revoking
 
-TASKS: Final = "/api/v1/tasks"
+ALIAS: Final = "/api/"
+PREFIX: Final = "/api/v1/"
+TASKS: Final = f"{PREFIX}tasks"
 TABLE: Final[Mapping[str, Mapping[str, Scope | None]]] = {
     "/healthz": {"GET": None},
     "/readyz": {"GET": None},
@@ -79,6 +83,9 @@ class Access:
             await send({"type": "websocket.close", "code": 1008})
             return
         if scope["type"] == "http":
+            path = scope["path"]
+            if path.startswith(ALIAS) and not path.startswith(PREFIX):
+                scope = {**scope, "path": PREFIX + path.removeprefix(ALIAS)}
             await self._admit(scope)
             if TOKEN in scope:
                 await self._revoking.run(scope[TOKEN].id, self._app, scope, receive, send)

@@ -28,6 +28,7 @@ from holdfast.server.models.answers import Problem
 from holdfast.server.models.words import NO_NUL
 from holdfast.server.samples import sample
 from holdfast.server.shape import REFERENCE
+from holdfast.server.spelling import NULL
 from holdfast.server.submission import MOST_AT_ONCE, SUBMIT
 
 ABOUT: Final = (
@@ -125,8 +126,10 @@ MOST_EXAMPLES: Final = 5
 
 
 def _variant(description: str, own: Mapping[str, Json], parameters: Json) -> Json:
-    properties = {**SUBMIT.schema["properties"], **own, "parameters": parameters}
     required = ["task_type"] + (["parameters"] if parameters.get("required") else [])
+    if len(required) == 1:
+        parameters = {"anyOf": [parameters, NULL]}
+    properties = {**SUBMIT.schema["properties"], **own, "parameters": parameters}
     return {
         "type": "object",
         "description": description,
@@ -146,9 +149,12 @@ def _open(queues: list[str], holdfast: Holdfast) -> Json:
     taken = list(holdfast.registry)
     own = {"task_type": name | ({"not": {"enum": taken}} if taken else {})}
     variant: dict[str, Json] = _variant("A task of an HTTP worker.", own, anything)
-    variant["properties"]["queue"] = {"type": "string", "enum": queues}
+    among: Json = {"type": "string", "enum": queues}
     if "default" not in queues:
         variant["required"].append("queue")
+    else:
+        among = {"anyOf": [among, NULL]}
+    variant["properties"]["queue"] = among
     return variant
 
 

@@ -5,7 +5,7 @@ One source for both, so that the OpenAPI page cannot say something else than the
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Final, Generic, TypeVar, cast
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -14,6 +14,7 @@ from starlette.datastructures import QueryParams
 from holdfast.codec.shape import problems_of
 from holdfast.core.task import Json
 from holdfast.server.problems import Refused, located
+from holdfast.server.spelling import respelled, snake_case, stranger, with_nulls
 
 CLOSED: Final = ConfigDict(extra="forbid", strict=True)
 """For bodies: nothing unknown, nothing converted."""
@@ -27,16 +28,17 @@ T = TypeVar("T")
 
 
 class Shape(Generic[T]):
-    """A `TypedDict` as it is sent to us."""
+    """A `TypedDict` as it is sent to us. With `nullable`, null stands for what is left out."""
 
-    def __init__(self, kind: type[T]) -> None:
+    def __init__(self, kind: type[T], *, nullable: bool = False) -> None:
         self.name = kind.__name__
         self._adapter: TypeAdapter[T] = TypeAdapter(kind)
         self._check = self._adapter.validator.validate_python
         schema = self._adapter.json_schema(ref_template=REFERENCE)
         self.definitions: Mapping[str, Json] = schema.pop("$defs", {})
-        self.schema: Mapping[str, Json] = schema
+        self.schema: Mapping[str, Json] = with_nulls(schema) if nullable else schema
         properties = schema.get("properties", {})
+        self._names = tuple(properties)
         self._many = {name for name, each in properties.items() if each.get("type") == "array"}
 
     def read(self, value: Json, at: str = "") -> T:
@@ -46,16 +48,17 @@ class Shape(Generic[T]):
         try:
             return cast("T", self._check(value))
         except ValidationError as error:
-            whole = with_whole_numbers(value)
-            if whole is not value:
-                return self.read(whole, at)
-            refused = refusal(error)
+            ours = with_whole_numbers(respelled(value, self.schema, self.definitions))
+            if ours is not value:
+                return self.read(ours, at)
+            refused = refusal(error, self._names)
             raise (located(refused, at) if at else refused) from None
 
     def read_query(self, query: QueryParams) -> T:
         """A query, checked. A word that may come once may not come twice."""
         words: dict[str, Any] = {}
-        for name, text in query.multi_items():
+        for given, text in query.multi_items():
+            name = given if given in self._names else snake_case(given)
             if name in self._many:
                 words.setdefault(name, []).append(text)
             elif name in words:
@@ -80,9 +83,17 @@ def with_whole_numbers(value: Json) -> Json:
     return value
 
 
-def refusal(error: ValidationError) -> Refused:
-    """What Pydantic found, as a refusal."""
-    problems = [{"field": at, "message": text} for at, _, text in problems_of(error, "")]
+def refusal(error: ValidationError, members: Collection[str]) -> Refused:
+    """What Pydantic found, as a refusal. `members` are those that the body may have."""
+    problems = [
+        {
+            "field": at,
+            "message": stranger(at, members)
+            if kind == "extra_forbidden" and "." not in at and "[" not in at
+            else text,
+        }
+        for at, kind, text in problems_of(error, "")
+    ]
     listed = "; ".join(f"{each['field'] or 'the body'}: {each['message']}" for each in problems[:5])
     more = f"; and {error.error_count() - 5} more" if error.error_count() > 5 else ""
     return Refused(

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
 
+from holdfast.core.limits import parse_retries, parse_timeout
 from holdfast.core.priority import parse_priority
 from holdfast.core.task import Json
 from holdfast.definitions.call import Call
@@ -20,7 +22,7 @@ from holdfast.server.problems import Refused, located
 from holdfast.server.shape import Shape, with_whole_numbers
 from holdfast.settings import Settings
 
-SUBMIT: Final = Shape(Submit)
+SUBMIT: Final = Shape(Submit, nullable=True)
 ROOM: Final = 64 * 1024
 """What a task may hold beside its parameters."""
 MOST_AT_ONCE: Final = 10_000
@@ -28,8 +30,6 @@ MOST_AT_ONCE: Final = 10_000
 
 _COPIED: Final = {
     "queue": "queue",
-    "timeout_seconds": "timeout",
-    "max_retries": "max_retries",
     "delay_seconds": "delay",
     "idempotency_key": "idempotency_key",
     "unique_key": "unique_key",
@@ -52,7 +52,7 @@ class Submissions:
         wanted = SUBMIT.read(body)
         name, parameters = wanted["task_type"], wanted.get("parameters", {})
         named = 2 if "parameters" in wanted else 1
-        options = NO_OPTIONS if len(wanted) == named else read_options(wanted)
+        options = NO_OPTIONS if len(wanted) == named else self._options(wanted)
         definition = self._registry.get(name)
         if definition is not None:
             return _known(definition, parameters, options)
@@ -66,6 +66,14 @@ class Submissions:
                 "queues for HTTP workers (`open_queues`)",
             )
         raise UnknownTask(name, suggestion=self._registry.suggest(name))
+
+    def _options(self, wanted: Submit) -> Options:
+        options = read_options(wanted)
+        if "retry" in wanted:
+            given: Mapping[str, Any] = {**wanted["retry"]}
+            words = {word.removesuffix("_seconds"): value for word, value in given.items()}
+            options = replace(options, retry=replace(self._settings.retry_policy, **words))
+        return options
 
     def refuse_large(self, size: int) -> None:
         """Refuse a task that cannot be stored before it is looked at: to say all that is wrong with
@@ -110,6 +118,10 @@ def read_options(wanted: Submit) -> Options:
     """The options in a body whose form was checked."""
     given: Mapping[str, Any] = {**wanted}
     read: dict[str, Any] = {ours: given[word] for word, ours in _COPIED.items() if word in given}
+    if "timeout_seconds" in wanted:
+        read["timeout"] = parse_timeout(wanted["timeout_seconds"])
+    if "max_retries" in wanted:
+        read["max_retries"] = parse_retries(wanted["max_retries"])
     if "priority" in wanted:
         read["priority"] = parse_priority(wanted["priority"])
     if "tags" in wanted:

@@ -341,3 +341,13 @@ async def test_an_usher_without_polls_goes_home(
     await server.poll(await depot.worker(), limit=1, wait=0.1)
 
     await eventually(lambda: depot.dispatcher._ears == ())
+
+
+async def test_a_poll_may_name_some_of_its_workers_capabilities(depot: Depot) -> None:
+    worker = await depot.worker(capabilities=["gpu", "ssd"])
+    task = await depot.submit(requires=frozenset({"gpu", "http"}))
+
+    without = await depot.remote.poll(worker, limit=1, wait=0.0, capabilities=["ssd", "lidar"])
+    within = await depot.remote.poll(worker, limit=1, wait=0.0, capabilities=["gpu"])
+
+    assert (without, [claim.task_id for claim in within]) == ([], [task])

@@ -9,7 +9,7 @@ from holdfast.core.query import TaskFilter
 from holdfast.core.retry import fixed
 from holdfast.core.task import AttemptEnd, Json, Reason, State, TaskId
 from holdfast.definitions.backoff import dump_policy
-from holdfast.remote import RemoteResult, ResultStatus, Verdict
+from holdfast.remote import UNSAID, RemoteResult, ResultStatus, Verdict
 from holdfast.testing.factories import task_id
 
 
@@ -273,3 +273,45 @@ async def test_a_completed_task_lets_the_next_with_its_lock_start(depot: Depot) 
     assert following.fence is not None
     assert claim.fence is not None
     assert following.fence > claim.fence
+
+
+@pytest.mark.parametrize("other_server", [False, True])
+async def test_a_worker_that_had_a_task_once_need_not_say_which_attempt(
+    depot: Depot, other_server: bool
+) -> None:
+    first, worker = await depot.worker(), await depot.worker()
+    await depot.tell(first, await depot.started(first), status=ResultStatus.RELEASED)
+    (claim,) = await depot.remote.poll(worker, limit=1, wait=0.0)
+    server = depot.server() if other_server else depot.remote
+
+    said = result(claim, attempt=UNSAID, result=2)
+    answers = [*await server.results(worker, [said]), *await server.results(worker, [said])]
+
+    assert verdicts(answers) == [Verdict.SAVED, Verdict.REPEATED]
+    assert [answer.attempt for answer in answers] == [2, 2]
+    assert (await depot.get(claim.task_id)).result == b"2"
+
+
+async def test_a_worker_that_had_a_task_twice_must_say_which_attempt(depot: Depot) -> None:
+    worker = await depot.worker()
+    claim = await depot.started(worker)
+    await depot.remote.results(worker, [released(claim)])
+    (again,) = await depot.remote.poll(worker, limit=1, wait=0.0)
+
+    (answer,) = await depot.remote.results(worker, [result(claim, attempt=UNSAID)])
+
+    assert answer.verdict is Verdict.AMBIGUOUS
+    assert "attempt" in str(answer.detail)
+    assert (await depot.get(again.task_id)).state is State.RUNNING
+
+
+async def test_a_result_without_an_attempt_from_who_never_had_the_task_is_refused(
+    depot: Depot,
+) -> None:
+    worker, other = await depot.worker(), await depot.worker()
+    claim = await depot.started(worker)
+
+    (answer,) = await depot.remote.results(other, [result(claim, attempt=UNSAID)])
+
+    assert answer.verdict is Verdict.STALE
+    assert (await depot.get(claim.task_id)).state is State.RUNNING

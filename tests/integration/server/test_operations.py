@@ -37,14 +37,15 @@ def test_the_numbers_tell_depth_workers_and_the_last_minute(either_server: LiveS
     either_server.until(lambda: '"waiting":1' in reader.get("/api/v1/queue/stats").text)
     stats = reader.get("/api/v1/queue/stats").json()
 
-    (slow,) = [queue for queue in stats["queues"] if queue["queue"] == "slow"]
+    (slow,) = [queue for queue in stats["named_queues"] if queue["queue"] == "slow"]
     assert (slow["ready"], slow["waiting"], slow["running"], slow["paused"]) == (1, 1, 0, False)
     depths = {depth["priority"]: depth for depth in stats["priorities"]}
     assert depths["low"]["ready"] == 1
     assert depths["low"]["oldest_seconds"] >= 0
     assert stats["last_minute"]["completed"] == stats["last_minute"]["dead_letter"] == 1
-    assert stats["workers"] == {"active": 0, "draining": 0, "silent": 0, "stopped": 1, "dead": 0}
-    assert stats["capacity"] == {"total": 0, "used": 0}
+    counts = {"active": 0, "draining": 0, "silent": 0, "stopped": 1, "dead": 0}
+    assert stats["workers"] == counts | {"total_capacity": 0, "used_capacity": 0}
+    assert stats["throughput"] == {"completed_last_minute": 1, "failed_last_minute": 1}
     assert stats["statuses"]["queued"] == 2
 
 

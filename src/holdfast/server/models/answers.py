@@ -100,6 +100,7 @@ class CostAnswer(TypedDict):
 class TaskAnswer(TypedDict):
     """The whole picture of a task. Secret parameters are masked. `assigned_worker_id` and
     `started_at` are null unless it is running: the history has them for every attempt.
+    `retry_count` is how many retries it has used up, `completed_at` another name of `finished_at`.
     """
 
     task_id: str
@@ -111,12 +112,14 @@ class TaskAnswer(TypedDict):
     priority: Priority
     effective_priority: Priority
     attempt: Count
+    retry_count: Count
     max_retries: Count | None
     assigned_worker_id: str | None
     created_at: datetime
     run_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
+    completed_at: datetime | None
     expires_at: datetime | None
     timeout_seconds: float | None
     progress: ProgressAnswer | None
@@ -254,31 +257,47 @@ class PauseAnswer(TypedDict):
 
 @with_config(EXACT)
 class WorkerNumbers(TypedDict):
-    """How many workers there are of each status; stopped and dead ones until they are pruned."""
+    """How many workers there are of each status, stopped and dead ones until they are pruned; how
+    many tasks the live ones run at a time, and run now.
+    """
 
     active: Count
     draining: Count
     silent: Count
     stopped: Count
     dead: Count
+    total_capacity: Count
+    used_capacity: Count
 
 
 @with_config(EXACT)
-class Capacity(TypedDict):
-    """How many tasks the live workers run at a time, and run now."""
+class EffectiveDepthAnswer(TypedDict):
+    """How much is worth a priority now; with `depth_is_capped` more may be."""
 
-    total: Count
-    used: Count
+    depth: Count
+    depth_is_capped: bool
+    oldest_age_seconds: float | None
+
+
+@with_config(EXACT)
+class ThroughputAnswer(TypedDict):
+    """What ended within the last minute; dead letters have failed."""
+
+    completed_last_minute: Count
+    failed_last_minute: Count
 
 
 @with_config(EXACT)
 class StatsAnswer(TypedDict):
-    """The store in numbers, at most a second old."""
+    """The store in numbers, at most a second old. `queues` is all that is ready, by what waiting
+    has made of its priority; `priorities` the same by the priority it was submitted with.
+    """
 
-    queues: list[QueueAnswer]
+    queues: dict[Literal["critical", "high", "normal", "medium", "low"], EffectiveDepthAnswer]
+    named_queues: list[QueueAnswer]
     priorities: list[DepthAnswer]
     workers: WorkerNumbers
-    capacity: Capacity
+    throughput: ThroughputAnswer
     statuses: dict[str, int]
     last_minute: dict[str, int]
     refused: Count
@@ -286,7 +305,9 @@ class StatsAnswer(TypedDict):
 
 @with_config(EXACT)
 class WorkerAnswer(TypedDict):
-    """A worker, as the store knows it."""
+    """A worker, as the store knows it. `load` is how many tasks it runs now; `current_tasks` is
+    another name of that.
+    """
 
     worker_id: str
     kind: str
@@ -298,6 +319,7 @@ class WorkerAnswer(TypedDict):
     capabilities: list[str]
     capacity: Count
     load: Count
+    current_tasks: Count
     drain_requested: bool
     started_at: datetime | None
     beat_at: datetime | None

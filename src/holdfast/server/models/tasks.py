@@ -15,6 +15,19 @@ MOST_IDS = 1000
 
 
 @with_config(CLOSED)
+class Backoff(TypedDict, total=False):
+    """How long to wait before a retry: `base_seconds`, times `multiplier` after every further one,
+    `cap_seconds` at most; with `jitter` anything up to that. What is left out is as the settings
+    have it.
+    """
+
+    base_seconds: words.Seconds
+    multiplier: Annotated[float, Field(ge=1, le=1000, allow_inf_nan=False)]
+    cap_seconds: words.Seconds
+    jitter: bool
+
+
+@with_config(CLOSED)
 class Submit(TypedDict, total=False):
     """One task to be. What is left out is as the task's definition has it."""
 
@@ -23,8 +36,9 @@ class Submit(TypedDict, total=False):
     queue: words.Name
     priority: words.PriorityWord
     required_capabilities: words.Names
-    timeout_seconds: words.Limit
+    timeout_seconds: words.TimeLimit
     max_retries: words.Retries
+    retry: Backoff
     delay_seconds: words.Seconds
     run_at: words.Instant
     expires_at: words.Instant

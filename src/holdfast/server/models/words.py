@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, StringConstraints, WithJsonSchema
+from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
 
 from holdfast.core.duration import LONGEST
 from holdfast.core.lifecycle import OTHER_WORDS
 from holdfast.core.limits import MOST_RETRIES
+from holdfast.core.priority import parse_priority
 from holdfast.core.task import State
 from holdfast.definitions.readers import LONGEST_KEY, LONGEST_NAME, MOST_TAGS
 
@@ -48,9 +49,30 @@ Tags = Annotated[list[Tag], Field(max_length=MOST_TAGS)]
 Names = Annotated[list[Name], Field(max_length=MOST_TAGS)]
 Seconds = Annotated[float, Field(ge=0, le=LONGEST, allow_inf_nan=False)]
 Limit = Annotated[float, Field(ge=0.001, le=LONGEST, allow_inf_nan=False)]
-Retries = Annotated[int, Field(ge=0, le=MOST_RETRIES)]
+TimeLimit = Limit | Literal["none"]
+Retries = Annotated[int, Field(ge=0, le=MOST_RETRIES)] | Literal["unlimited"]
 Pace = Annotated[float, Field(ge=0.01, le=1e6, allow_inf_nan=False)]
-PriorityWord = Literal["critical", "high", "normal", "low", "medium"]
+PRIORITY_WORDS: Final = ("critical", "high", "normal", "low", "medium")
+
+
+def _priority_word(value: object) -> object:
+    """A priority in our word for it; what is none is left to be refused."""
+    priority = parse_priority(value)
+    return value if priority is None else priority.value
+
+
+PriorityWord = Annotated[
+    Literal["critical", "high", "normal", "low", "medium"],
+    BeforeValidator(_priority_word),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "enum": list(PRIORITY_WORDS)},
+                {"type": "integer", "minimum": 0, "maximum": 9},
+            ]
+        }
+    ),
+]
 YesNo = Literal["true", "false"]
 Instant = Annotated[
     str,

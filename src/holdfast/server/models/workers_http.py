@@ -49,8 +49,11 @@ class Register(TypedDict, total=False):
 
 @with_config(CLOSED)
 class Poll(TypedDict, total=False):
-    """A worker with free slots. It waits for at most `wait_seconds` (30 unless it says less)."""
+    """A worker with free slots. It waits for at most `wait_seconds` (30 unless it says less).
+    Of its `capabilities` it may name those that it has at the moment.
+    """
 
+    capabilities: words.Names
     available_capacity: Required[Annotated[int, Field(ge=1, le=MOST_SLOTS)]]
     wait_seconds: Annotated[float, Field(ge=0, le=LONGEST_WAIT, allow_inf_nan=False)]
 
@@ -69,14 +72,15 @@ class ResultError(TypedDict, total=False):
 @with_config(ConfigDict({**CLOSED, "json_schema_extra": {"anyOf": FITTING}}))
 class Result(TypedDict, total=False):
     """How an attempt ended. `released` hands the task back, and nothing is charged; of a task that
-    was cancelled it means that it has stopped.
+    was cancelled it means that it has stopped. The `attempt` may be left out by a worker that had
+    the task only once. An `error` that is text is its message.
     """
 
     task_id: Required[words.Uuid]
-    attempt: Required[Attempt]
+    attempt: Attempt
     status: Required[Literal["completed", "failed", "released"]]
     result: Any
-    error: ResultError | None
+    error: ResultError | Text | None
 
 
 @with_config(CLOSED)
@@ -183,6 +187,7 @@ class ResultAnswers(TypedDict):
 class BeatAnswer(TypedDict):
     """The tasks to stop (cancelled, or no longer this worker's); whether to finish and leave."""
 
+    acknowledged: Literal[True]
     cancel: list[str]
     drain: bool
 

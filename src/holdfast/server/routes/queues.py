@@ -11,12 +11,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from typing_extensions import TypedDict
 
+from holdfast.client import Client
 from holdfast.core.fleet import ALIVE, WorkerInfo, WorkerStatus
 from holdfast.core.stats import Depth, QueueStats
-from holdfast.core.task import Json, Priority
+from holdfast.core.task import Json, Priority, State
 from holdfast.errors import InvalidArguments, InvalidOption
 from holdfast.server import views
 from holdfast.server.answers import answer
+from holdfast.server.depths import effective_depths
 from holdfast.server.documented import QUEUE, documented
 from holdfast.server.models import words
 from holdfast.server.models.answers import PauseAnswer, QueueList, StatsAnswer
@@ -53,20 +55,27 @@ ONE = Shape(One)
 async def get_stats(request: Request) -> Response:
     wanted = ONE.read_query(request.query_params).get("queue")
     service = service_of(request)
-    stats, workers = await service.gauge.numbers(await service.verbs())
+    client = await service.verbs()
+    stats, workers = await service.gauge.numbers(client)
+    ended = stats.last_minute
     queues = [each for each in stats.queues if wanted in (None, each.queue)]
     live = [worker for worker in workers if worker.status in ALIVE]
     return answer(
         {
-            "queues": [_queue(service, each) for each in queues],
+            "queues": await _by_effective_priority(client, queues, wanted),
+            "named_queues": [_queue(service, each) for each in queues],
             "priorities": [views.depth(each) for each in _depths(queues)],
-            "workers": _by_status(workers),
-            "capacity": {
-                "total": sum(worker.capacity for worker in live),
-                "used": sum(worker.load for worker in live),
+            "workers": _by_status(workers)
+            | {
+                "total_capacity": sum(worker.capacity for worker in live),
+                "used_capacity": sum(worker.load for worker in live),
+            },
+            "throughput": {
+                "completed_last_minute": ended[State.COMPLETED],
+                "failed_last_minute": ended[State.FAILED] + ended[State.DEAD_LETTER],
             },
             "statuses": {state.value: count for state, count in stats.states.items()},
-            "last_minute": {state.value: count for state, count in stats.last_minute.items()},
+            "last_minute": {state.value: count for state, count in ended.items()},
             "refused": stats.refused,
         }
     )
@@ -129,6 +138,22 @@ async def _set(request: Request, *, paused: bool) -> Response:
 
 def _queue(service: Service, stats: QueueStats) -> Json:
     return views.queue(stats, is_open=stats.queue in service.settings.open_queues)
+
+
+async def _by_effective_priority(
+    client: Client, queues: Iterable[QueueStats], wanted: str | None
+) -> dict[str, Json]:
+    """By what it is worth now; `medium` is what many call `normal`."""
+    depths = await effective_depths(client, queues, wanted)
+    found: dict[str, Json] = {
+        priority.value: {
+            "depth": depth.ready,
+            "depth_is_capped": depth.is_capped,
+            "oldest_age_seconds": depth.oldest_seconds,
+        }
+        for priority, depth in depths.items()
+    }
+    return found | {"medium": found["normal"]}
 
 
 def _idle(name: str) -> QueueStats:

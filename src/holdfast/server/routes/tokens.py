@@ -21,7 +21,7 @@ from holdfast.server.shape import Shape
 
 router = APIRouter(tags=["tokens"])
 
-NEW = Shape(NewToken)
+NEW = Shape(NewToken, nullable=True)
 PLAIN = Shape(NoQuery)
 TOKENS = "/api/v1/tokens"
 

@@ -19,7 +19,7 @@ from holdfast.codec.secrets import revealed
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.fleet import WorkerStatus
 from holdfast.core.task import Cost, Json, Progress, TaskError, TaskId, WorkerId
-from holdfast.remote import RemoteResult, RemoteWorkers, ResultAnswer, ResultStatus, Verdict
+from holdfast.remote import UNSAID, RemoteResult, RemoteWorkers, ResultAnswer, ResultStatus, Verdict
 from holdfast.remote.workers import LONGEST_WAIT
 from holdfast.server.answers import answer
 from holdfast.server.bodies import JSON, read_json, read_optional_json
@@ -31,10 +31,10 @@ from holdfast.server.shape import Shape
 
 router = APIRouter()
 
-REGISTER: Final = Shape(models.Register)
-POLL: Final = Shape(models.Poll)
-RESULT: Final = Shape(models.Result)
-BEAT: Final = Shape(models.Beat)
+REGISTER: Final = Shape(models.Register, nullable=True)
+POLL: Final = Shape(models.Poll, nullable=True)
+RESULT: Final = Shape(models.Result, nullable=True)
+BEAT: Final = Shape(models.Beat, nullable=True)
 PREFIX: Final = "/internal/workers"
 STATUSES: Final = {
     Verdict.SAVED: 200,
@@ -42,7 +42,11 @@ STATUSES: Final = {
     Verdict.STALE: 409,
     Verdict.UNKNOWN: 404,
     Verdict.INVALID: 422,
+    Verdict.AMBIGUOUS: 422,
 }
+
+FIELDS: Final = {Verdict.INVALID: "result", Verdict.AMBIGUOUS: "attempt"}
+"""Which member of a result is to blame."""
 
 
 def _one_or_many() -> dict[str, Any]:
@@ -118,7 +122,8 @@ async def poll_for_tasks(request: Request) -> Response:
     body = POLL.read(await read_json(request))
     remote = await _remote(request)
     limit, wait = body["available_capacity"], body.get("wait_seconds", LONGEST_WAIT)
-    polling = remote.poll(_worker(request), limit=limit, wait=wait)
+    able = body.get("capabilities")
+    polling = remote.poll(_worker(request), limit=limit, wait=wait, capabilities=able)
     claims = await _unless_gone(request, remote, polling)
     return answer({"tasks": [_work(remote, claim) for claim in claims]})
 
@@ -132,8 +137,7 @@ async def take_results(request: Request) -> Response:
     remote = await _remote(request)
     (told,) = await remote.results(_worker(request), [one])
     if not told.is_accepted:
-        field = "result" if told.verdict is Verdict.INVALID else None
-        status = STATUSES[told.verdict]
+        status, field = STATUSES[told.verdict], FIELDS.get(told.verdict)
         raise Refused(status, told.verdict, told.detail or "", field=field, task_id=told.task_id)
     return answer(_shown(told))
 
@@ -162,7 +166,7 @@ async def take_heartbeat(request: Request) -> Response:
         reports=[_report(worker_id, each) for each in body.get("reports", [])],
         running=None if running is None else [TaskId(each.lower()) for each in running],
     )
-    return answer({"cancel": list(told.cancel), "drain": told.drain})
+    return answer({"acknowledged": True, "cancel": list(told.cancel), "drain": told.drain})
 
 
 @router.post(
@@ -249,7 +253,8 @@ async def _take_many(request: Request, body: list[Json]) -> Response:
 
 def _read_result(value: Json, at: str) -> RemoteResult:
     body = RESULT.read(value, at)
-    status, error = ResultStatus(body["status"]), body.get("error")
+    status, said = ResultStatus(body["status"]), body.get("error")
+    error = models.ResultError(message=said) if isinstance(said, str) else said
     for field, belongs in (("result", ResultStatus.COMPLETED), ("error", ResultStatus.FAILED)):
         if status is not belongs and body.get(field) is not None:
             place = f"{at}.{field}" if at else field
@@ -258,7 +263,7 @@ def _read_result(value: Json, at: str) -> RemoteResult:
             )
     return RemoteResult(
         task_id=TaskId(body["task_id"].lower()),
-        attempt=body["attempt"],
+        attempt=body.get("attempt", UNSAID),
         status=status,
         result=body.get("result"),
         error=None if error is None else _error(error),

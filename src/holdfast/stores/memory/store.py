@@ -262,6 +262,14 @@ class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
                 ended_last_minute=self._ended_since(task.queue, self._clock.now_us() - _MINUTE),
             )
 
+    async def count_ready(
+        self, *, queue: str | None, priority: Priority, rank: int, limit: int
+    ) -> int:
+        with self._lock:
+            ready = [self._tasks[task_id] for order, task_id in self._places.ready if order <= rank]
+            aged = (t for t in ready if t.priority is priority and queue in (None, t.queue))
+            return min(limit, sum(1 for _ in aged))
+
     async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
         with self._lock:
             holders = (self._tasks[self._places.holders[key]] for key in self._held(keys))

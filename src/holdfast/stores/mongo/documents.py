@@ -112,9 +112,14 @@ def parted(lane: str) -> tuple[str, frozenset[str]]:
     return queue, frozenset(requires)
 
 
+def first_of(rank: int) -> bytes:
+    """A rank as bytes that sort alike, before every task that has it."""
+    return (rank + _OFFSET).to_bytes(8, "big")
+
+
 def order_of(rank: int, task_id: TaskId) -> bytes:
     """(rank, id) as bytes that sort alike."""
-    return (rank + _OFFSET).to_bytes(8, "big") + UUID(task_id).bytes
+    return first_of(rank) + UUID(task_id).bytes
 
 
 def ready_of(order: bytes, version: int) -> bytes:

@@ -18,7 +18,7 @@ from holdfast.core.task import Json, Priority, State, Task, TaskId
 from holdfast.stores.columns import as_time
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
-from holdfast.stores.mongo.documents import Document, Place, parted, task_of
+from holdfast.stores.mongo.documents import Document, Place, first_of, parted, task_of
 from holdfast.stores.mongo.filters import NOT_STAGED
 from holdfast.stores.mongo.fleet import newest_workers
 from holdfast.stores.mongo.reads import WITHOUT_HISTORY
@@ -73,6 +73,16 @@ class CountsTasks(Connected):
                     if queue == task.queue and state is not State.CANCELLED
                 ),
             )
+
+    async def count_ready(
+        self, *, queue: str | None, priority: Priority, rank: int, limit: int
+    ) -> int:
+        async with self._server() as db:
+            lanes = (await _board(db))["lanes"]
+            named = [lane for lane in lanes if queue in (None, parted(lane)[0])]
+            until = {"$lt": first_of(rank + 1)}
+            aged = {"ready_lane": {"$in": named}, "ready": until, "priority": priority.value}
+            return await db.tasks.count_documents(aged, limit=limit)
 
     async def stats(self) -> Stats:
         async with self._server() as db:

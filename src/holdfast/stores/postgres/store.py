@@ -18,7 +18,7 @@ from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.query import Page, TaskFilter, read_cursor
 from holdfast.core.stats import Standing, Stats
-from holdfast.core.task import Added, NewTask, Task, TaskId, WorkerId
+from holdfast.core.task import Added, NewTask, Priority, Task, TaskId, WorkerId
 from holdfast.core.token import Scope, Token
 from holdfast.errors import StoreError
 from holdfast.ports.clock import Clock
@@ -185,6 +185,12 @@ class PostgresStore:
         return await self._read(
             lambda db: reads.standing(db, self._sql, self._lanes, task_id, self._now)
         )
+
+    async def count_ready(
+        self, *, queue: str | None, priority: Priority, rank: int, limit: int
+    ) -> int:
+        asked = (queue, priority.value, rank, limit)
+        return int(await self._read(lambda db: db.fetchval(self._sql["count_ready"], *asked)))
 
     async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
         if not keys:

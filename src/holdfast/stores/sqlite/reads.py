@@ -10,7 +10,7 @@ from holdfast.core.attempt import Attempt, Claim, Event, History
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.query import Page, TaskFilter, page_of
 from holdfast.core.stats import Standing
-from holdfast.core.task import AttemptEnd, Cause, State, Task, TaskId, WorkerId
+from holdfast.core.task import AttemptEnd, Cause, Priority, State, Task, TaskId, WorkerId
 from holdfast.stores.callees import callees
 from holdfast.stores.columns import as_time, error_of
 from holdfast.stores.sqlite.filters import query
@@ -62,6 +62,15 @@ def count(db: sqlite3.Connection, where: TaskFilter, *, limit: int) -> int:
     found = query(db, where)
     sql = " ".join((FILTERS["count_of"], found.text, FILTERS["up_to_limit"]))
     (number,) = db.execute(sql, found.values | {"limit": max(0, limit)}).fetchone()
+    return int(number)
+
+
+def count_ready(
+    db: sqlite3.Connection, queue: str | None, priority: Priority, rank: int, limit: int
+) -> int:
+    named = None if queue is None else safe_text(queue)
+    asked = {"queue": named, "priority": priority.value, "rank": rank, "limit": limit}
+    (number,) = db.execute(TASKS["count_ready"], asked).fetchone()
     return int(number)
 
 

@@ -23,7 +23,7 @@ from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.lifecycle import Released, settle
 from holdfast.core.query import Page, TaskFilter, read_cursor
 from holdfast.core.stats import Standing, Stats
-from holdfast.core.task import Added, NewTask, Task, TaskId, WorkerId
+from holdfast.core.task import Added, NewTask, Priority, Task, TaskId, WorkerId
 from holdfast.core.token import Scope, Token
 from holdfast.errors import StoreError
 from holdfast.ports.clock import Clock
@@ -173,6 +173,11 @@ class SQLiteStore:
         return await self._read(
             lambda db: reads.standing(db, self._lanes, task_id, now=self._clock.now_us())
         )
+
+    async def count_ready(
+        self, *, queue: str | None, priority: Priority, rank: int, limit: int
+    ) -> int:
+        return await self._read(lambda db: reads.count_ready(db, queue, priority, rank, limit))
 
     async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
         if not keys:

@@ -17,7 +17,7 @@ from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.query import Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
-from holdfast.core.task import Added, NewTask, Task, TaskId, WorkerId
+from holdfast.core.task import Added, NewTask, Priority, Task, TaskId, WorkerId
 from holdfast.core.token import Scope, Token
 from holdfast.errors import IdempotencyConflict, StoreUnavailable, WorkerGone
 from holdfast.ports.store import Store
@@ -198,6 +198,13 @@ class ObservedStore(NoTransactions):
 
     async def standing(self, task_id: TaskId) -> Standing | None:
         return await self._call(lambda: self._store.standing(task_id))
+
+    async def count_ready(
+        self, *, queue: str | None, priority: Priority, rank: int, limit: int
+    ) -> int:
+        return await self._call(
+            lambda: self._store.count_ready(queue=queue, priority=priority, rank=rank, limit=limit)
+        )
 
     async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
         return await self._call(lambda: self._store.next_in_line(keys))

@@ -89,6 +89,27 @@ class StandingSuite(StoreSuite):
         assert found.ahead == cap
         assert explain(found).ahead_is_capped
 
+    async def test_ready_tasks_of_a_priority_are_counted_up_to_a_rank(
+        self, store: Store, clock: FakeClock, worker: WorkerId
+    ) -> None:
+        await started(store, worker, priority=Priority.LOW)
+        first = await submit(store, priority=Priority.LOW)
+        await submit(store, priority=Priority.LOW, queue="other")
+        clock.advance(1)
+        second = await submit(store, priority=Priority.LOW)
+        await submit(store, priority=Priority.HIGH)
+        await submit(store, priority=Priority.LOW, delay=60.0)
+        ranks = [(await get(store, task)).rank for task in (first, second)]
+
+        async def counted(rank: int, queue: str | None = None, limit: int = 10) -> int:
+            return await store.count_ready(
+                queue=queue, priority=Priority.LOW, rank=rank, limit=limit
+            )
+
+        assert [await counted(rank) for rank in (ranks[0] - 1, ranks[0], ranks[1])] == [0, 2, 3]
+        assert await counted(ranks[1], "other") == await counted(ranks[1], limit=1) == 1
+        assert await counted(ranks[1], "nowhere") == 0
+
     async def test_only_a_ready_task_stands_in_line(self, store: Store, worker: WorkerId) -> None:
         running = await started(store, worker, lock="doc:1")
         blocked = await submit(store, lock="doc:1")

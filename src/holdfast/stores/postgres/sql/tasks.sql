@@ -34,6 +34,21 @@ SELECT holdfast.now_us($1::bigint);
 -- name: ahead
 SELECT holdfast.ahead($1::text, $2::bigint, $3::text::uuid, $4::integer);
 
+-- name: count_ready
+SELECT count(*)
+FROM (
+    SELECT 1
+    FROM holdfast.lane
+    CROSS JOIN (VALUES (false), (true)) AS late (late)
+    CROSS JOIN LATERAL (
+        SELECT 1 FROM holdfast.ready AS r
+        WHERE r.lane = lane.id AND r.late = late.late AND r.rank <= $3::bigint
+        LIMIT $4::bigint
+    ) AS aged
+    WHERE lane.priority = $2::text AND lane.queue = coalesce($1::text, lane.queue)
+    LIMIT $4::bigint
+) AS counted;
+
 -- name: lock_holder
 SELECT holder::text FROM holdfast.lock WHERE key = $1::text;
 

@@ -60,3 +60,11 @@ SELECT count(*) FROM (
     WHERE lane.queue = :queue AND (task.rank, task.id) < (:rank, :id)
     LIMIT :cap
 );
+
+-- name: count_ready
+SELECT count(*) FROM (
+    SELECT 1
+    FROM lane CROSS JOIN task ON task.place = 1 AND task.lane = lane.id AND task.rank <= :rank
+    WHERE lane.priority = :priority AND lane.queue = coalesce(:queue, lane.queue)
+    LIMIT :limit
+);

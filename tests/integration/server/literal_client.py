@@ -1,0 +1,90 @@
+"""`BASE=… TOKEN=… python literal_client.py`: somebody who knows what such services look like, and
+has read nothing of ours. Standard library only; ends with 0 if every answer has what it reads.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import urllib.request
+from typing import Any
+
+BASE, TOKEN = os.environ["BASE"], os.environ["TOKEN"]
+PATIENCE = 60.0
+
+
+def call(method: str, path: str, body: object = None) -> Any:
+    headers = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(BASE + path, data=data, headers=headers, method=method)
+    with urllib.request.urlopen(request, timeout=40) as answer:
+        return json.loads(answer.read() or b"{}")
+
+
+def submit(priority: object, **more: object) -> str:
+    body = {
+        "taskType": "render",
+        "priority": priority,
+        "parameters": {"scene": str(priority)},
+        "requiredCapabilities": ["gpu"],
+        "timeoutSeconds": 600,
+        "maxRetries": 2,
+        "idempotencyKey": None,
+        **more,
+    }
+    told = call("POST", "/api/tasks", body)
+    assert {"task_id", "status", "queue_position"} <= told.keys(), told
+    return str(told["task_id"])
+
+
+def work(here: str, wanted: list[str]) -> list[str]:
+    """Run what comes, until all that is wanted was seen; in which order it came."""
+    seen: list[str] = []
+    deadline = time.monotonic() + PATIENCE
+    while len(seen) < len(wanted) and time.monotonic() < deadline:
+        polled = call("POST", f"{here}/poll", {"capabilities": ["gpu"], "available_capacity": 1})
+        beat = call("POST", f"{here}/heartbeat", {"current_load": 1, "status": "active"})
+        assert beat["acknowledged"] is True, beat
+        for task in polled["tasks"]:
+            assert {"task_id", "task_type", "parameters", "timeout_seconds"} <= task.keys(), task
+            seen.append(task["task_id"])
+            done = {"task_id": task["task_id"], "status": "COMPLETED", "result": {"frames": 25}}
+            call("POST", f"{here}/result", done)
+    return seen
+
+
+def numbers(*, completed: int) -> Any:
+    """The statistics, which may be a second old, once they tell of that many."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        stats = call("GET", "/api/v1/queue/stats")
+        if stats["throughput"]["completed_last_minute"] == completed:
+            return stats
+        assert time.monotonic() < deadline, stats
+        time.sleep(0.1)
+
+
+def main() -> None:
+    worker = call("POST", "/internal/workers/register", {"capabilities": ["gpu"], "capacity": 5})
+    here = f"/internal/workers/{worker['worker_id']}"
+    submitted = [submit("Low"), submit(4), submit("HIGH")]
+
+    seen = work(here, submitted)
+
+    assert seen == submitted[::-1], (seen, submitted)
+    for task_id in submitted:
+        task = call("GET", f"/api/tasks/{task_id}")
+        assert (task["status"], task["result"]) == ("completed", {"frames": 25}), task
+        assert (task["retry_count"], task["max_retries"]) == (0, 2), task
+        assert task["completed_at"], task
+    stats = numbers(completed=len(submitted))
+    assert stats["queues"]["medium"] == stats["queues"]["normal"], stats
+    assert stats["queues"]["high"]["depth"] == 0, stats
+    assert (stats["workers"]["active"], stats["workers"]["total_capacity"]) == (1, 5), stats
+    sys.stdout.write("all as expected\n")
+
+
+if __name__ == "__main__":
+    main()
