@@ -115,7 +115,11 @@ async def test_a_token_of_the_third_schema_goes_on_unbound(
 
     async with PostgresStore(fresh_database) as store:
         (token,) = await store.tokens()
-        assert (token.name, token.scopes, token.bounds) == ("ci", frozenset({Scope.SUBMIT}), Bounds())
+        assert (token.name, token.scopes, token.bounds) == (
+            "ci",
+            frozenset({Scope.SUBMIT}),
+            Bounds(),
+        )
 
 
 async def test_what_the_first_release_calls_still_answers_after_the_migration(

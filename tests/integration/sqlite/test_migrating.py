@@ -82,7 +82,11 @@ async def test_a_token_of_the_second_schema_goes_on_unbound(path: Path) -> None:
 
     async with SQLiteStore(path) as store:
         (token,) = await store.tokens()
-        assert (token.name, token.scopes, token.bounds) == ("ci", frozenset({Scope.SUBMIT}), Bounds())
+        assert (token.name, token.scopes, token.bounds) == (
+            "ci",
+            frozenset({Scope.SUBMIT}),
+            Bounds(),
+        )
 
 
 async def test_a_worker_of_the_first_release_still_registers_on_a_migrated_file(

@@ -179,8 +179,8 @@ async def test_what_the_store_refuses_costs_nothing_else_that_was_said(shop: Wor
         await eventually(all_said, within=5)
         writing.cancel()
         go.set()
-        for task in [*tasks[:2], *tasks[3:]]:
-            assert (await shop.reaches(task, State.COMPLETED)).cost.tokens_in == 1
+        for good in [*tasks[:2], *tasks[3:]]:
+            assert (await shop.reaches(good, State.COMPLETED)).cost.tokens_in == 1
 
 
 async def _lines(shop: Workshop, task: TaskId) -> list[str | None]:
