@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import operator
+from collections.abc import Sequence
 from numbers import Integral, Real
-from typing import Final
+from typing import Final, NamedTuple
 
 from holdfast.core.attempt import Report
 from holdfast.core.payload import check_text
@@ -20,8 +21,9 @@ MOST_UNITS: Final = 1e15
 MOST_TOKENS: Final = 10**12
 """In one report. It takes nine million of them to overflow what a store can hold."""
 MOST_PROGRESS: Final = 1e300
-MOST_LINES: Final = 1000
-"""Log lines kept per attempt while they cannot be stored; more are dropped."""
+MOST_LINES: Final = 5000
+MOST_BYTES: Final = 1024 * 1024
+"""Of the log lines of one attempt; more are dropped, and one last line says so."""
 
 
 def read_progress(done: float, total: float | None = None, message: str | None = None) -> Progress:
@@ -53,12 +55,39 @@ def read_line(line: str) -> str:
     return line
 
 
+class Said(NamedTuple):
+    """How much of a log one attempt has written so far."""
+
+    lines: int = 0
+    bytes: int = 0
+
+    @property
+    def is_enough(self) -> bool:
+        return self.lines >= MOST_LINES or self.bytes >= MOST_BYTES
+
+
+def bounded(lines: Sequence[str], said: Said) -> tuple[tuple[str, ...], Said]:
+    """Those of an attempt's next lines that are kept, and how much it has said with them."""
+    kept: list[str] = []
+    for line in lines:
+        if said.is_enough:
+            break
+        said = Said(said.lines + 1, said.bytes + len(line.encode(errors="replace")))
+        kept.append(line)
+        if said.is_enough:
+            kept.append(
+                f"[this attempt has logged {said.lines:,} lines, {said.bytes:,} bytes: no more "
+                "of it is kept]"
+            )
+    return tuple(kept), said
+
+
 def merged(earlier: Report, later: Report) -> Report:
     """Two reports of one attempt as one."""
     return later._replace(
         progress=earlier.progress if later.progress is None else later.progress,
         cost=_sum(earlier.cost, later.cost),
-        logs=(earlier.logs + later.logs)[:MOST_LINES],
+        logs=earlier.logs + later.logs,
     )
 
 

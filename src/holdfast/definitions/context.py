@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from holdfast.codec.text import storable
 from holdfast.core.attempt import Claim
 from holdfast.core.duration import Duration, parse_duration
-from holdfast.core.report import read_cost, read_line, read_progress
+from holdfast.core.report import Said, bounded, read_cost, read_line, read_progress
 from holdfast.core.task import Cost, Progress
 from holdfast.errors import HoldfastError
 
@@ -83,11 +83,12 @@ class ContextSink(Protocol):
 class Context:
     """The current attempt, seen from inside its handler."""
 
-    __slots__ = ("_claim", "_sink")
+    __slots__ = ("_claim", "_said", "_sink")
 
     def __init__(self, claim: Claim, sink: ContextSink) -> None:
         self._claim = claim
         self._sink = sink
+        self._said = Said()
 
     @property
     def id(self) -> str:
@@ -129,8 +130,12 @@ class Context:
         self._sink.report(progress=read_progress(done, total, message))
 
     def log(self, line: str) -> None:
-        """Add a line to the task's history (kept with it, shown by `holdfast task history`)."""
-        self._sink.report(log=storable(read_line(line), LONGEST_LINE))
+        """Add a line to the task's history (kept with it, shown by `holdfast task history`). After
+        5,000 lines or 1 MiB a last one says that no more of this attempt's are kept.
+        """
+        lines, self._said = bounded([storable(read_line(line), LONGEST_LINE)], self._said)
+        for kept in lines:
+            self._sink.report(log=kept)
 
     def cost(self, units: float = 0.0, *, tokens_in: int = 0, tokens_out: int = 0) -> None:
         """Add to what this task has used so far."""

@@ -14,6 +14,7 @@ from holdfast.core.attempt import Claim, Report, Settlement
 from holdfast.core.fleet import WorkerStatus, is_internal
 from holdfast.core.lifecycle import Released
 from holdfast.core.query import running_on
+from holdfast.core.report import Said, bounded
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.readers import read_capabilities, read_name
 from holdfast.definitions.registry import Registry
@@ -39,8 +40,10 @@ FULL_PAUSE = 1.0
 """Seconds that a poll of a worker without room waits for one of its results."""
 DRAINED_PAUSE = 1.0
 """Seconds that a poll of a leaving worker takes, so that one that does not listen does not spin."""
-MOST_AT_ONCE = 1000
-"""Tasks in one answer: each may carry a megabyte."""
+POLL_BYTES = 32 * 1024 * 1024
+"""Arguments in one answer, at most; a worker that has room for more asks again."""
+MOST_SAID = 10_000
+"""Attempts of which it is remembered how much they have logged."""
 MOST_RUNNING = 100_000
 
 
@@ -64,6 +67,7 @@ class RemoteWorkers:
         self._handouts = Handouts(self._judge.timeout_of, grace=grace)
         self._roster = Roster(store, heartbeat=settings.heartbeat)
         self._desk = Desk(store, self._handouts, self._judge, on_saved=self._saved)
+        self._said: dict[tuple[TaskId, int], Said] = {}
         self._hall = Hall(
             store,
             dispatcher,
@@ -125,7 +129,7 @@ class RemoteWorkers:
         free = await self._room(member, wait=min(wait, FULL_PAUSE))
         if free <= 0:
             return []
-        limit = min(limit, free, MOST_AT_ONCE)
+        limit = min(limit, free, max(1, POLL_BYTES // self._settings.max_payload))
         wait = min(wait, LONGEST_WAIT, self._roster.longest_wait(member))
         try:
             return await self._hall.poll(_now_able(member, capabilities), limit=limit, wait=wait)
@@ -187,7 +191,7 @@ class RemoteWorkers:
         stop = dict.fromkeys(await self._store.cancel_requests(worker_id))
         self._handouts.mark_cancelled(worker_id, stop)
         if reports:
-            refused = await self._store.report(reports)
+            refused = await self._store.report(list(map(self._bounded, reports)))
             stop |= dict.fromkeys(refusal.task_id for refusal in refused)
         if running is not None:
             stop |= dict.fromkeys(await self._reconcile(member, frozenset(running)))
@@ -246,6 +250,17 @@ class RemoteWorkers:
             if claims:
                 await self.give_back(claims)
         return await self.overseer.adopt_running(member.id, sorted(named - known.keys()))
+
+    def _bounded(self, report: Report) -> Report:
+        """The report with as much of its log as the attempt may still write."""
+        if not report.logs:
+            return report
+        key = (report.task_id, report.attempt)
+        logs, said = bounded(report.logs, self._said.pop(key, Said()))
+        self._said[key] = said
+        if len(self._said) > MOST_SAID:
+            del self._said[next(iter(self._said))]
+        return report._replace(logs=logs)
 
     def _claimed(self, claims: Sequence[Claim]) -> None:
         for claim in claims:

@@ -14,7 +14,8 @@ from tests.integration.server.live import LiveServer, serve
 from tests.integration.server.shop import make_app
 from tests.integration.server.wire import address, answered, connection, drip
 
-from holdfast.server import connections
+from holdfast.remote import workers
+from holdfast.server import connections, pages
 
 TASKS = "/api/v1/tasks"
 JSON = {"Content-Type": "application/json"}
@@ -187,6 +188,90 @@ def test_an_array_may_be_larger_than_a_payload_but_none_of_its_tasks(sqlite_url:
     assert many.status_code == 201
     assert (one_too_large.status_code, one_too_large.json()["code"]) == (422, "payload_refused")
     assert one_too_large.json()["index"] == 1
+
+
+@pytest.fixture
+def large_tasks(either_server: LiveServer) -> LiveServer:
+    """Thirty tasks of 900 kB each, and one small one before them."""
+    large = {"task_type": "shop.mail", "parameters": {"to": "x" * 900_000}}
+    for many in ([GOOD], [large] * 15, [large] * 15):
+        either_server.admin.post(TASKS, json=many).raise_for_status()
+    return either_server
+
+
+@pytest.mark.parametrize("sort", ["-created_at", "created_at"])
+def test_a_page_ends_early_rather_than_grow_large(large_tasks: LiveServer, sort: str) -> None:
+    got, cursor = list[list[str]](), dict[str, str]()
+    while not got or cursor:
+        answer = large_tasks.admin.get(TASKS, params={"limit": "1000", "sort": sort} | cursor)
+        got.append([task["task_id"] for task in answer.json()["tasks"]])
+        cursor = {"cursor": answer.json()["next"]} if answer.json()["next"] else {}
+
+        assert len(answer.content) < 9 * MEGABYTE
+
+    seen = [task_id for page in got for task_id in page]
+    assert len(got) == 4
+    assert len(seen) == len(set(seen)) == 31
+    assert seen == sorted(seen, reverse=sort.startswith("-"))
+
+
+def test_a_task_larger_than_a_page_has_one_to_itself(
+    large_tasks: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "PAGE_BYTES", 500_000)
+
+    first = large_tasks.admin.get(TASKS).json()
+
+    assert len(first["tasks"]) == 1
+    assert first["next"] == first["tasks"][0]["task_id"]
+
+
+def test_a_poll_is_bounded_in_bytes(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "POLL_BYTES", 3_500_000)
+    large = {"task_type": "shop.mail", "parameters": {"to": "x" * 900_000}, "queue": "default"}
+    with serve(make_app(sqlite_url)) as server:
+        server.admin.post(TASKS, json=[large] * 5).raise_for_status()
+        mine = server.admin.post("/internal/workers/register", json={"capacity": 100}).json()
+        poll = f"/internal/workers/{mine['worker_id']}/poll"
+        asked = {"available_capacity": 100, "wait_seconds": 5}
+        answers = [server.admin.post(poll, json=asked) for _ in range(2)]
+
+    assert [len(answer.json()["tasks"]) for answer in answers] == [3, 2]
+
+
+def test_an_http_workers_log_ends_somewhere(live_server: LiveServer) -> None:
+    client = live_server.admin
+    client.post(TASKS, json=GOOD).raise_for_status()
+    worker_id = client.post("/internal/workers/register", json={}).json()["worker_id"]
+    asked = {"available_capacity": 1, "wait_seconds": 5}
+    (task,) = client.post(f"/internal/workers/{worker_id}/poll", json=asked).json()["tasks"]
+    fence = {"task_id": task["task_id"], "attempt": task["attempt"]}
+    for _ in range(8):
+        beat = {"reports": [{**fence, "log": ["y" * 8000] * 30}]}
+        client.post(f"/internal/workers/{worker_id}/heartbeat", json=beat).raise_for_status()
+
+    events = client.get(f"{TASKS}/{task['task_id']}/attempts").json()["events"]
+
+    lines = [event["detail"] for event in events if event["kind"] == "log"]
+    assert len(lines) == 133
+    assert lines[-1] == (
+        "[this attempt has logged 132 lines, 1,056,000 bytes: no more of it is kept]"
+    )
+
+
+def test_a_history_ends_with_its_newest_part(
+    live_server: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task_id = live_server.admin.post(TASKS, json=GOOD).json()["task_id"]
+    for _ in range(3):
+        live_server.work()
+        live_server.admin.post(f"{TASKS}/{task_id}/retry").raise_for_status()
+    monkeypatch.setattr(pages, "PAGE_BYTES", 1300)
+
+    history = live_server.admin.get(f"{TASKS}/{task_id}/attempts").json()
+
+    assert [attempt["attempt"] for attempt in history["attempts"]] == [2, 3]
+    assert [event["kind"] for event in history["events"]] == ["requeued", "requeued"]
 
 
 def head(server: LiveServer, length: int, *more: str) -> str:

@@ -11,8 +11,11 @@ import pytest
 
 from holdfast.core.attempt import Report
 from holdfast.core.report import (
+    MOST_LINES,
     MOST_TOKENS,
     MOST_UNITS,
+    Said,
+    bounded,
     merged,
     parts,
     read_cost,
@@ -88,3 +91,16 @@ def test_a_report_falls_into_its_parts() -> None:
 
     assert merged(merged(progress, cost), logs) == whole
     assert parts(progress) == [progress]
+
+
+def test_an_attempts_log_ends_with_a_line_that_says_so() -> None:
+    first, said = bounded(["a"] * (MOST_LINES - 1), Said())
+    second, said = bounded(["b", "c"], said)
+    third, _ = bounded(["d"], said)
+
+    assert len(first) == MOST_LINES - 1
+    assert second[0] == "b"
+    assert second[1:] == (
+        "[this attempt has logged 5,000 lines, 5,000 bytes: no more of it is kept]",
+    )
+    assert third == ()

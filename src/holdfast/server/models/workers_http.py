@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, NotRequired, Required
 from pydantic import ConfigDict, Field, StringConstraints, with_config
 from typing_extensions import TypedDict
 
-from holdfast.core.report import MOST_LINES, MOST_PROGRESS, MOST_TOKENS, MOST_UNITS
+from holdfast.core.report import MOST_PROGRESS, MOST_TOKENS, MOST_UNITS
 from holdfast.remote.workers import LONGEST_WAIT
 from holdfast.server.models import words
 from holdfast.server.models.answers import EXACT
@@ -15,6 +15,7 @@ from holdfast.server.shape import CLOSED
 
 MOST_RESULTS = 1000
 MOST_SLOTS = 10_000
+MOST_LINES = 1000
 LONGEST_LINE = 8 * 1024
 LARGEST_FENCE = 2**31 - 1
 

@@ -18,6 +18,7 @@ from holdfast.server.documented import TASK_ID, documented
 from holdfast.server.filters import filter_of
 from holdfast.server.models.answers import HistoryAnswer, TaskAnswer, TaskPage, WhyAnswer
 from holdfast.server.models.tasks import Look, NoQuery, Search
+from holdfast.server.pages import newest_of, read_page
 from holdfast.server.problems import Refused
 from holdfast.server.service import is_admin, service_of
 from holdfast.server.shape import Shape
@@ -47,7 +48,8 @@ async def page_of(request: Request, which: TaskFilter, words: Search) -> Respons
     service = service_of(request)
     client = await service.verbs()
     try:
-        page = await client.list(
+        page = await read_page(
+            client,
             which,
             limit=words.get("limit", PAGE),
             after=words.get("cursor"),
@@ -155,6 +157,7 @@ async def retried(request: Request) -> Task:
     f"{ONE}/attempts",
     **documented(
         "Every attempt and event of a task",
+        says="Of a very long history the newest 4 MiB of attempts and of events.",
         answers=HistoryAnswer,
         query=LOOK,
         refuses=(404,),
@@ -168,7 +171,7 @@ async def get_attempts(request: Request) -> Response:
     task_id: str = request.path_params["task_id"]
     history = await client.history(task_id)
     view = await service.view(client, with_traceback=wants_traceback)
-    return answer(view.history(task_id.strip().lower(), history))
+    return answer(view.history(task_id.strip().lower(), newest_of(history)))
 
 
 @router.get(
