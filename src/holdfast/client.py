@@ -6,21 +6,19 @@ talks to.
 
 from __future__ import annotations
 
-import os
-import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
+from holdfast.announcing import Gate, announce_cancelled, announce_requeued
 from holdfast.core.attempt import History
 from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo
-from holdfast.core.ids import uuid7
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import Page, TaskFilter
 from holdfast.core.stats import Stats
@@ -34,6 +32,8 @@ from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
 from holdfast.filters import FilterKeywords, TaskRef, read_id, where
 from holdfast.fleet import as_now, knows_queue
 from holdfast.herald import call_next
+from holdfast.ids import IdMaker
+from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, HintingDispatcher, RidingDispatcher
 from holdfast.ports.store import CallingStore, Store
 from holdfast.settings import Settings
@@ -41,6 +41,8 @@ from holdfast.tokens import Tokens
 
 if TYPE_CHECKING:
     from holdfast.remote import RemoteWorkers
+
+log = EventLog("holdfast.client")
 
 MOST_PER_PAGE = 1000
 SLICE = 1000
@@ -71,6 +73,7 @@ class Client:
         self._head_starts = {p: settings.aging.head_start(p) for p in Priority}
         self._common: dict[object, tuple[Any, ...]] = {}
         self._clock: tuple[datetime, float] | None = None
+        self._gate = Gate(log)
 
     @cached_property
     def remote(self) -> RemoteWorkers:
@@ -89,7 +92,7 @@ class Client:
             return []
         self._refuse_to_wait_for_itself()
         tasks = self._new_tasks(calls)
-        return await self._add(tasks, _counts(tasks))
+        return self._said(tasks, await self._add(tasks, _counts(tasks)))
 
     def submit_within(self, calls: Sequence[Call[Any]], connection: object) -> Sequence[Added]:
         """Store tasks inside the transaction that is open on the caller's connection.
@@ -101,7 +104,7 @@ class Client:
         tasks = self._new_tasks(calls)
         added = self.store.add_within(connection, tasks, idempotency_window=window)
         self._hint(tasks)
-        return added
+        return self._said(tasks, added)
 
     async def submit_within_async(
         self, calls: Sequence[Call[Any]], connection: object
@@ -111,7 +114,7 @@ class Client:
         tasks = self._new_tasks(calls)
         added = await self.store.add_within_async(connection, tasks, idempotency_window=window)
         self._hint(tasks)
-        return added
+        return self._said(tasks, added)
 
     async def get(self, task_id: TaskRef) -> Task:
         """The whole picture of one task."""
@@ -277,6 +280,8 @@ class Client:
             gone = await self.store.discard(chosen, limit=SLICE)
             done += gone
             if gone < SLICE:
+                if done:
+                    log.info("tasks.discarded", tasks=done)
                 return done
 
     async def stats(self) -> Stats:
@@ -295,11 +300,17 @@ class Client:
 
     async def ask_to_drain(self, worker_id: str) -> bool:
         """Ask a worker to finish what it has and leave. False if no such worker is alive."""
-        return await self.store.ask_to_drain(WorkerId(worker_id))
+        asked = await self.store.ask_to_drain(WorkerId(worker_id))
+        if asked:
+            log.info("worker.drain_requested", worker_id=worker_id)
+        return asked
 
     async def pause(self, queue: str) -> bool:
         """Stop handing out this queue's tasks; running ones go on. False if it was paused."""
-        return await self.store.pause(read_name("queue", queue))
+        changed = await self.store.pause(read_name("queue", queue))
+        if changed:
+            log.info("queue.paused", queue=queue)
+        return changed
 
     async def knows_queue(self, queue: str) -> bool:
         """Whether a task is kept in this queue or a live worker names it. One that only was paused
@@ -310,6 +321,8 @@ class Client:
     async def resume(self, queue: str) -> bool:
         """Undo `pause`. False if it was not paused."""
         changed = await self.store.resume(read_name("queue", queue))
+        if changed:
+            log.info("queue.resumed", queue=queue)
         self.dispatcher.wake({queue: EVERYBODY})
         return changed
 
@@ -368,6 +381,11 @@ class Client:
         self.dispatcher.wake(queues)
         return added
 
+    def _said(self, tasks: Sequence[NewTask], added: Sequence[Added]) -> Sequence[Added]:
+        if self._gate.is_open():
+            self._gate.submitted(tasks, added)
+        return added
+
     def _hint(self, tasks: Sequence[NewTask]) -> None:
         if isinstance(self.dispatcher, HintingDispatcher):
             self.dispatcher.wake_soon(_counts(tasks))
@@ -416,6 +434,7 @@ class Client:
         changed = await self.store.cancel(which, limit=limit)
         # Which of them held their lock nobody says; a running one still does.
         ended = [task for task in changed if task.state is not State.RUNNING]
+        announce_cancelled(log, changed)
         locks = {task.lock for task in ended if task.lock is not None}
         await call_next(self.store, self.dispatcher.wake, locks)
         return changed
@@ -429,6 +448,7 @@ class Client:
             head_starts={p.value: start for p, start in self._head_starts.items()},
             pace=pace,
         )
+        announce_requeued(log, changed)
         in_line = [task for task in changed if task.state is not State.BLOCKED]
         if in_line:
             self.dispatcher.wake(_counts(in_line))
@@ -438,29 +458,6 @@ class Client:
 _QUEUE: Final[Callable[[object], str]] = attrgetter("queue")
 _OWN: Final = NewTask._fields[:3]
 """What is every plain task's own: id, name, payload."""
-
-
-class IdMaker:
-    """Makes task ids that grow, even when the clock goes back.
-
-    Time in 1/4096 ms, then 62 fresh random bits each: two forks of one process share the counter,
-    never the random bits.
-    """
-
-    def __init__(self) -> None:
-        self._last = 0
-        self._lock = threading.Lock()
-
-    def make(self, count: int) -> Iterator[TaskId]:
-        """Make that many ids, each larger than the one before."""
-        with self._lock:
-            first = max(self._last + 1, time.time_ns() * 4096 // 1_000_000)
-            self._last = first + count - 1
-        random = os.urandom(8 * count)
-        for n in range(count):
-            ticks = first + n
-            bits = int.from_bytes(random[8 * n : 8 * n + 8]) >> 2
-            yield uuid7(ticks >> 12, (ticks & 0xFFF) << 62 | bits)
 
 
 def _filter(which: TaskFilter | None, words: FilterKeywords) -> TaskFilter:

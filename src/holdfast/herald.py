@@ -10,15 +10,15 @@ All of it is a hint. A question that fails costs latency (`poll`), never a task.
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from holdfast.ending import end
+from holdfast.logs import EventLog
 from holdfast.ports.store import TaskStore
 
-logger = logging.getLogger(__name__)
+log = EventLog(__name__)
 
 PATIENCE: Final = 2.0
 """Seconds for one question. Those who would have been called have looked for themselves by then."""
@@ -45,7 +45,7 @@ async def call_next(store: TaskStore, wake: Wake, keys: Collection[str]) -> Coll
         async with asyncio.timeout(PATIENCE):
             queues = await store.next_in_line(keys)
     except Exception as error:  # noqa: BLE001 - whatever it is, it costs latency only
-        logger.debug("lock.next_unknown: %s", str(error) or type(error).__name__)
+        log.debug("lock.next_unknown", error=str(error) or type(error).__name__)
         return ()
     if queues:
         wake(queues)

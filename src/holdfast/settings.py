@@ -25,6 +25,7 @@ from holdfast.core.priority import Aging
 from holdfast.core.retry import RetryPolicy, fixed, parse_policy
 from holdfast.core.task import Priority
 from holdfast.errors import ConfigError
+from holdfast.logs import FORMATS, LEVELS
 
 PREFIX = "HOLDFAST_"
 PREFIX_OF_TESTS = "HOLDFAST_TEST_"
@@ -76,6 +77,8 @@ class SettingsKeywords(TypedDict, total=False):
     request_timeout: Duration | None
     callback_hosts: Names | None
     callback_secret: str | None
+    log_level: str | None
+    log_format: str | None
     processor_interval: Duration | None
     batch_size: int | None
     stale_claim_timeout: Duration | None
@@ -137,6 +140,8 @@ class Settings:
     request_timeout: float = 30.0
     callback_hosts: frozenset[str] = frozenset()
     callback_secret: str | None = field(default=None, repr=False)
+    log_level: str = "info"
+    log_format: str = "text"
 
     @classmethod
     def load(cls, **overrides: Unpack[SettingsKeywords]) -> Self:
@@ -380,6 +385,16 @@ def _rate(value: object) -> float:
     return number
 
 
+def _word(words: Iterable[str]) -> Callable[[object], str]:
+    def read(value: object) -> str:
+        word = value.strip().lower() if isinstance(value, str) else ""
+        if word not in words:
+            raise ValueError(f"expected one of {', '.join(words)}, got {value!r}")
+        return word
+
+    return read
+
+
 def _secret(value: object) -> str:
     if not isinstance(value, str) or len(value) < SHORTEST_SECRET:
         # Without what was found: it may be the better half of a real secret.
@@ -423,4 +438,6 @@ _READERS: dict[str, Callable[[object], object]] = {
     "request_timeout": _duration,
     "callback_hosts": _name_set,
     "callback_secret": _secret,
+    "log_level": _word(LEVELS),
+    "log_format": _word(FORMATS),
 }

@@ -25,7 +25,10 @@ from holdfast.core.duration import Duration
 from holdfast.core.token import Bounds, Scope, Token, as_document
 from holdfast.definitions.readers import hint, read_duration, read_text
 from holdfast.errors import HoldfastError, InvalidOption
+from holdfast.logs import EventLog
 from holdfast.ports.tokens import TokenStore
+
+log = EventLog("holdfast.client")
 
 TRUSTED_FOR = 1.0
 """Seconds that a token found good is not looked up again."""
@@ -85,6 +88,7 @@ class Tokens:
             expires_in=lifetime,
             document=as_document(bounds, created_by),
         )
+        log.info("token.created", token_id=token_id, token_name=named, scopes=sorted(chosen))
         return token, f"hf_{token_id}_{secret}"
 
     async def list(self) -> Sequence[Token]:
@@ -94,7 +98,10 @@ class Tokens:
     async def revoke(self, token_id: str) -> bool:
         """End a token for ever. False if there is none with that id, or it was revoked before."""
         try:
-            return await self._store.revoke_token(token_id)
+            revoked = await self._store.revoke_token(token_id)
+            if revoked:
+                log.info("token.revoked", token_id=token_id)
+            return revoked
         finally:
             # Whoever looked it up meanwhile must not bring it back.
             self._revocations += 1

@@ -6,12 +6,11 @@ import logging
 from collections.abc import Iterator
 
 import pytest
-import structlog
 
 
 @pytest.fixture(autouse=True, scope="package")
 def _quiet() -> Iterator[None]:
-    quiet = structlog.make_filtering_bound_logger(logging.CRITICAL)
-    structlog.configure(wrapper_class=quiet)
+    log = logging.getLogger("holdfast")
+    log.setLevel(logging.CRITICAL)
     yield
-    structlog.reset_defaults()
+    log.setLevel(logging.NOTSET)

@@ -21,6 +21,7 @@ import typer
 
 from holdfast.cli import filters
 from holdfast.cli.screen import Answer, show
+from holdfast.settings import Settings
 
 if TYPE_CHECKING:
     from holdfast.client import Client
@@ -35,6 +36,22 @@ Url = Annotated[
         metavar="URL",
         help="The store; else HOLDFAST_URL, pyproject.toml, or sqlite:///holdfast.db.",
         show_default=False,
+    ),
+]
+
+
+def _known_level(level: str | None) -> str | None:
+    return None if level is None else Settings().override(log_level=level).log_level
+
+
+LogLevel = Annotated[
+    str | None,
+    typer.Option(
+        "--log-level",
+        metavar="debug|info|warning|error",
+        help="Log from here up; else HOLDFAST_LOG_LEVEL, or info.",
+        show_default=False,
+        callback=_known_level,
     ),
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]

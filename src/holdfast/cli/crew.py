@@ -9,20 +9,21 @@ a clear end than a loop that nobody reads.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from holdfast.cli.children import COMMAND, tied
+from holdfast.logs import EventLog
 from holdfast.worker.exits import when_exited
 from holdfast.worker.line import REFUSED_CODE, stop_signals
 from holdfast.worker.liveness import describe_exit
+
+log = EventLog("holdfast.up")
 
 FIRST_PAUSE, LAST_PAUSE = 0.2, 5.0
 """Seconds before a part that died is started again: doubled each time it dies young."""
@@ -43,9 +44,8 @@ class Part:
 class Crew:
     """Several parts that live and leave together."""
 
-    def __init__(self, parts: Sequence[Part], *, as_json: bool = False) -> None:
+    def __init__(self, parts: Sequence[Part]) -> None:
         self._parts = parts
-        self._as_json = as_json
         self._running: dict[str, subprocess.Popen[bytes]] = {}
         self._stops = 0
         self._stopping = asyncio.Event()
@@ -82,7 +82,7 @@ class Crew:
             if self._stopping.is_set():
                 return code
             if code == 0:
-                self._say(f"the {part.name} was asked to leave; it is not started again")
+                log.info("part.left", part=part.name)
                 return code
             if time.monotonic() - born > GROWN_UP:
                 early_deaths, pause = 0, FIRST_PAUSE
@@ -90,7 +90,7 @@ class Crew:
             if code == REFUSED_CODE or early_deaths > MOST_EARLY_DEATHS:
                 self._give_up(part, code)
                 return code
-            self._say(f"the {part.name} {describe_exit(code)}; another starts")
+            log.warning("part.died", part=part.name, how=describe_exit(code))
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._stopping.wait(), pause)
             pause = min(pause * 2, LAST_PAUSE)
@@ -116,10 +116,5 @@ class Crew:
     def _give_up(self, part: Part, code: int) -> None:
         self._failure = code if code > 0 else 1
         why = "cannot start" if code == REFUSED_CODE else f"{describe_exit(code)} again and again"
-        self._say(f"the {part.name} {why}; stopping everything. Its own message is above")
+        log.error("part.given_up", part=part.name, error=f"{why}; its own message is above")
         self.stop()
-
-    def _say(self, text: str) -> None:
-        event = json.dumps({"event": text, "level": "warning"})
-        sys.stderr.write(f"{event}\n" if self._as_json else f"holdfast: {text}\n")
-        sys.stderr.flush()

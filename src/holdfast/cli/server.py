@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.cli.command import Refused, Session, with_session
+from holdfast.cli.command import LogLevel, Refused, Session, with_session
 from holdfast.cli.screen import print_json
 
 if TYPE_CHECKING:
@@ -48,6 +47,7 @@ def server(
     host: Host = "127.0.0.1",
     port: Port = 8420,
     open_queues: OpenQueues = None,
+    log_level: LogLevel = None,
 ) -> None:
     """Serve the REST API until stopped.
 
@@ -55,13 +55,16 @@ def server(
     HTTP workers. SIGTERM or Ctrl-C: finish what is under way, then leave; a second one: leave now.
     With --json the log on standard error is one JSON object a line.
     """
-    from holdfast.worker.logs import log_to_stderr  # noqa: PLC0415
+    from holdfast import logs  # noqa: PLC0415
 
     with naming_the_extra():
         from holdfast.server.running import serve  # noqa: PLC0415
-    # From `info` up: whoever sends nonsense to a server must not be able to fill its log.
-    log_to_stderr(as_json=session.as_json, least=logging.INFO)
-    chosen = _chosen(session, app, open_queues)
+    form = "json" if session.as_json else None
+    logs.before_user_code(form)
+    chosen = _chosen(
+        session, app, open_queues=open_queues or None, log_level=log_level, log_format=form
+    )
+    logs.set_up(chosen.settings.log_level, chosen.settings.log_format)
 
     def announce(url: str) -> None:
         if session.as_json:
@@ -73,14 +76,14 @@ def server(
     asyncio.run(serve(chosen, host=host, port=port, announce=announce))
 
 
-def _chosen(session: Session, spec: str | None, open_queues: list[str] | None) -> Holdfast:
+def _chosen(session: Session, spec: str | None, **overrides: Any) -> Holdfast:
     """The app to serve, with what the command line says about it."""
     from holdfast.app import Holdfast  # noqa: PLC0415
     from holdfast.worker.loading import load_app  # noqa: PLC0415
 
     loaded: Any = Holdfast() if spec is None else load_app(spec)
     assert isinstance(loaded, Holdfast)
-    loaded.settings = loaded.settings.override(url=session.url, open_queues=open_queues or None)
+    loaded.settings = loaded.settings.override(url=session.url, **overrides)
     if loaded.settings.url.startswith("memory:"):
         raise Refused(
             "no_store",

@@ -89,6 +89,7 @@ def task_of(task: Task) -> Json:
         "unique_key": task.unique_key,
         "idempotency_key": task.idempotency_key,
         "parent_id": task.parent_id,
+        "trace_id": task.trace_id,
         "cancel_requested": task.cancel_requested,
         "cost": {
             "units": task.cost.units,

@@ -138,7 +138,13 @@ def _load(spec: str) -> Holdfast:
 
 def _acknowledged(task: Task, outcome: SubmitOutcome) -> Answer:
     created = outcome is SubmitOutcome.CREATED
-    data = {"id": task.id, "created": created, "outcome": outcome.value, "state": task.state.value}
+    data = {
+        "id": task.id,
+        "created": created,
+        "outcome": outcome.value,
+        "state": task.state.value,
+        "trace_id": task.trace_id,
+    }
     there = f"{task.id} was there already ({outcome.value.replace('_', ' ')}); it is {task.state}."
     return Answer(data, lambda screen: screen.line(task.id if created else there))
 

@@ -93,6 +93,7 @@ def show_task(screen: Screen, task: Task) -> None:
             ("unique key", task.unique_key),
             ("idempotency key", task.idempotency_key),
             ("parent", task.parent_id),
+            ("trace", task.trace_id),
             ("cost", task.cost.units or None),
             ("cancel", "requested" if task.cancel_requested else None),
             ("arguments", _json(masked(task.payload))),
@@ -100,6 +101,8 @@ def show_task(screen: Screen, task: Task) -> None:
             ("error", None if task.error is None else _error_line(task.error)),
         ]
     )
+    if task.error is not None and task.error.traceback:
+        _show_traceback(screen, "Traceback:", task.error.traceback)
 
 
 def show_history(screen: Screen, history: History, *, tracebacks: bool) -> None:
@@ -113,9 +116,14 @@ def show_history(screen: Screen, history: History, *, tracebacks: bool) -> None:
         screen.line(f"{words.clock_time(at)}  {text}")
     if tracebacks:
         for attempt, text in _tracebacks(history):
-            screen.line()
-            screen.line(f"Traceback of attempt {attempt.number}:", "bold")
-            screen.line(text.rstrip())
+            _show_traceback(screen, f"Traceback of attempt {attempt.number}:", text)
+
+
+def _show_traceback(screen: Screen, title: str, text: str) -> None:
+    screen.line()
+    screen.line(title, "bold")
+    for line in text.rstrip().splitlines():
+        screen.line(line)
 
 
 def _start_line(attempt: Attempt) -> str:

@@ -191,7 +191,9 @@ async def discard(
 async def history(
     session: Session,
     task_id: OneId,
-    traceback: Annotated[bool, typer.Option("--traceback", help="Show tracebacks too.")] = False,
+    traceback: Annotated[
+        bool, typer.Option("--traceback/--no-traceback", help="Show tracebacks too.")
+    ] = True,
 ) -> Answer:
     """Show every attempt and event of a task, in order."""
     wanted = await find_id(session, task_id)

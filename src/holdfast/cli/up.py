@@ -13,13 +13,15 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.command import Session, WrongUsage, with_app
+from holdfast import logs
+from holdfast.cli.command import LogLevel, Session, WrongUsage, with_app
 from holdfast.cli.crew import Crew, Part
 from holdfast.cli.filters import read_duration
 from holdfast.cli.places import sqlite_url
 from holdfast.cli.screen import Screen, print_json
 from holdfast.cli.server import Host, OpenQueues, Port, naming_the_extra
 from holdfast.cli.worker import Capabilities, Concurrency, Drain, Processes, Queues
+from holdfast.settings import Settings
 
 DEMO_APP = "holdfast.cli.demo_tasks:app"
 DEMO_QUEUE = "http"
@@ -41,6 +43,7 @@ def up(
     processes: Processes = None,
     capabilities: Capabilities = None,
     drain: Drain = None,
+    log_level: LogLevel = None,
     demo: Annotated[
         bool, typer.Option("--demo", help="A store for now with demo tasks flowing, no APP.")
     ] = False,
@@ -50,6 +53,9 @@ def up(
     A part that dies is started again. SIGTERM or Ctrl-C: all of it finishes what runs, then leaves
     with exit code 0; a second one: leave now.
     """
+    form = "json" if session.as_json else None
+    settings = Settings.load(log_level=log_level, log_format=form)
+    logs.set_up(settings.log_level, settings.log_format, runs_handlers=False)
     if demo == (app is not None):
         raise WrongUsage("usage", "give an app such as module:app, or --demo, and not both.")
     with naming_the_extra():
@@ -64,24 +70,24 @@ def up(
         *_given("--drain", drain),
     ]
     door = ["--host", host, "--port", str(port), *_repeated("--open-queue", open_queues)]
-    json = ["--json"] if session.as_json else []
+    log = [*(["--json"] if session.as_json else []), *_given("--log-level", log_level)]
     if app is not None:
-        raise typer.Exit(_run(app, door, worker, json))
+        raise typer.Exit(_run(app, door, worker, log))
     with _demo_store() as url:
         _introduce(session, url, f"http://{host}:{port}")
         door += [] if open_queues else ["--open-queue", DEMO_QUEUE]
         feeder = Part("feeder", [], module="holdfast.cli.demo.feeder")
-        code = _run(DEMO_APP, door, worker, json, feeder)
+        code = _run(DEMO_APP, door, worker, log, feeder)
     raise typer.Exit(code)
 
 
 def _run(
-    app: str, door: Sequence[str], worker: Sequence[str], json: Sequence[str], *more: Part
+    app: str, door: Sequence[str], worker: Sequence[str], log: Sequence[str], *more: Part
 ) -> int:
     async def run() -> int:
-        server = Part("server", ["server", app, *door, *json])
-        workers = Part("worker", ["worker", app, *worker, *json])
-        return await Crew([server, workers, *more], as_json=bool(json)).run()
+        server = Part("server", ["server", app, *door, *log])
+        workers = Part("worker", ["worker", app, *worker, *log])
+        return await Crew([server, workers, *more]).run()
 
     return asyncio.run(run())
 

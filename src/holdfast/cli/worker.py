@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.command import Session, with_app
+from holdfast.cli.command import LogLevel, Session, with_app
 from holdfast.cli.filters import read_duration
 from holdfast.cli.submit import AppSpec
 
@@ -52,6 +52,7 @@ def worker(
     name: Name = None,
     burst: Annotated[bool, typer.Option("--burst", help="Leave when nothing is ready.")] = False,
     reload: Annotated[bool, typer.Option("--reload", help="Start anew when code changes.")] = False,
+    log_level: LogLevel = None,
 ) -> None:
     """Run tasks until stopped.
 
@@ -76,6 +77,7 @@ def worker(
             worker_name=name,
             burst=burst,
             reload=reload,
-            json_logs=session.as_json,
+            log_level=log_level,
+            log_format="json" if session.as_json else None,
         )
     )

@@ -11,6 +11,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, NewType
 
+from holdfast.core.trace import trace_id_of
+
 TaskId = NewType("TaskId", str)
 """A UUIDv7 in its canonical text form: ids sort by the time they were made."""
 
@@ -209,6 +211,11 @@ class Task:
         """How many charged attempts were followed by another, or will be."""
         was_last = self.reason in _LAST_CHARGED and self.state in _GIVEN_UP
         return self.charged - 1 if was_last else self.charged
+
+    @property
+    def trace_id(self) -> str:
+        """The trace that it belongs to: its submitter's, its parent's, or one of its own."""
+        return trace_id_of(self.id, self.trace)
 
 
 _GIVEN_UP = frozenset({State.FAILED, State.DEAD_LETTER})

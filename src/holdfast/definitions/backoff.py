@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache
-from logging import getLogger
 
 import orjson
 
 from holdfast.core.lifecycle import Backoff
 from holdfast.core.retry import RetryPolicy
 from holdfast.definitions.options import Retry
+from holdfast.logs import EventLog
+from holdfast.traces import trace_of
 
-_log = getLogger("holdfast.definitions")
+log = EventLog("holdfast.definitions")
 
 
 def backoff_for(
@@ -54,7 +55,7 @@ def _asked(
         seconds = float(function(n))
         if math.isfinite(seconds) and seconds >= 0:
             return seconds
-        _log.error("retry function of task %s returned %r; using the default", task, seconds)
-    except Exception:  # noqa: BLE001 - whatever it raises must not cost the task its retry
-        _log.exception("retry function of task %s failed; using the default", task)
+        log.error("retry.failed", task_name=task, error=f"returned {seconds!r}")
+    except Exception as error:  # noqa: BLE001 - whatever it raises must not cost the task its retry
+        log.error("retry.failed", task_name=task, exception=trace_of(error))
     return default.delay(n, draw())

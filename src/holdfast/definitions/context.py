@@ -15,11 +15,14 @@ from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Protocol
 
+from holdfast import logs
+from holdfast.announcing import fields_of
 from holdfast.codec.text import storable
 from holdfast.core.attempt import Claim
 from holdfast.core.duration import Duration, parse_duration
 from holdfast.core.report import Said, bounded, read_cost, read_line, read_progress
 from holdfast.core.task import Cost, Progress
+from holdfast.core.trace import trace_id_of, traceparent_of
 from holdfast.errors import HoldfastError
 
 LONGEST_LINE = 10_000
@@ -109,6 +112,16 @@ class Context:
         return self._claim.attempt
 
     @property
+    def trace_id(self) -> str:
+        """The trace that the task belongs to, as its log lines show it."""
+        return trace_id_of(self._claim.task_id, self._claim.trace)
+
+    @property
+    def traceparent(self) -> str:
+        """The W3C header to send along with requests that the handler makes."""
+        return traceparent_of(self._claim.task_id, self._claim.trace)
+
+    @property
     def owner(self) -> str | None:
         return self._claim.owner
 
@@ -196,6 +209,14 @@ def context() -> Context:
 def current_context() -> Context | None:
     """The context of the task that is running right here, if one is."""
     return _current.get(None)
+
+
+def _fields() -> dict[str, Any]:
+    running = _current.get(None)
+    return {} if running is None else fields_of(running._claim)
+
+
+logs.running_task = _fields
 
 
 def enter_context(value: Context) -> None:

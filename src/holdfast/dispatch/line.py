@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 import re
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
 from holdfast.errors import ConfigError
+from holdfast.logs import EventLog
 
 if TYPE_CHECKING:
     import asyncpg
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Connection = asyncpg.Connection[asyncpg.Record]
     PreparedStatement = asyncpg.prepared_stmt.PreparedStatement[asyncpg.Record]
 
-logger = logging.getLogger(__name__)
+log = EventLog(__name__)
 
 PATIENCE: Final = 5.0
 """Seconds for one statement, or for connecting. A server that takes longer is as good as away."""
@@ -75,7 +75,7 @@ class Line:
                 await caller.execute(SQL["call"], self._schema, self._token)
             await asyncio.wait_for(self._echo.wait(), 1.0)
         except TimeoutError:
-            logger.info("dispatch.pooled: no wake-ups through this pooler; workers poll")
+            log.info("dispatch.pooled")
             return False
         finally:
             await caller.close(timeout=PATIENCE)

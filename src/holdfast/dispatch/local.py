@@ -10,7 +10,6 @@ All of it is a hint. What cannot be set up or goes wrong costs latency (`poll`),
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 import threading
@@ -21,9 +20,10 @@ from pathlib import Path
 
 from holdfast.dispatch.mailbox import NOTE, Address, Mailbox, MailEar, remove, sweep
 from holdfast.dispatch.meeting import is_ours, meeting_place
+from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Listener
 
-logger = logging.getLogger(__name__)
+log = EventLog(__name__)
 
 _SETTLED_NS = 100_000_000
 """A directory changed less than this ago may change again with the same time stamp."""
@@ -70,7 +70,8 @@ class LocalDispatcher:
         except OSError as error:
             if not self._warned:
                 self._warned = True
-                logger.warning("wakeups.unavailable: %s; this worker polls instead", error)
+                said = f"{error}; this worker polls instead"
+                log.warning("dispatch.unavailable", error=said)
             return None
         with suppress(OSError):
             sweep(self._place.parent)

@@ -7,7 +7,6 @@ from any thread; what talks to the server runs on the board's loop, one statemen
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 import threading
 import time
@@ -19,8 +18,9 @@ from typing import Any, Final, Protocol
 from holdfast.dispatch.line import PATIENCE, Line
 from holdfast.ending import end
 from holdfast.errors import ConfigError
+from holdfast.logs import EventLog
 
-logger = logging.getLogger(__name__)
+log = EventLog(__name__)
 
 TOGETHER: Final = 0.003
 """Seconds between two calls to the server, however many wake-ups are asked for."""
@@ -128,7 +128,7 @@ class Switchboard:
                 return None
             return await asyncio.wait_for(asyncio.wrap_future(asked), within)
         except Exception as error:  # noqa: BLE001 - then this process polls
-            logger.debug("dispatch.register_failed: %s", error)
+            log.debug("dispatch.register_failed", error=str(error))
             return None
         finally:
             self.end_nap()
@@ -187,18 +187,19 @@ class Switchboard:
                 await self._line.open()
                 self._know("listen" if await self._line.can_hear() else "poll")
                 if told:
-                    logger.info("dispatch.back: wake-ups by %s again", self._mode)
+                    log.info("dispatch.back", mode=self._mode)
                 pause, told = _FIRST_PAUSE, False
                 self._wake_all()
                 await self._serve()
             except ConfigError as error:
-                logger.warning("dispatch.unavailable: %s", error)
+                log.warning("dispatch.unavailable", error=str(error))
                 self._know("poll")
                 return
             except Exception as error:  # noqa: BLE001 - whatever it is, it costs latency only
                 if not told:
                     told = True
-                    logger.warning("dispatch.lost: %s; workers poll until it is back", error)
+                    said = f"{error}; workers poll until it is back"
+                    log.warning("dispatch.lost", error=said)
             self._is_registered = False
             self._line.drop()
             self._know("poll")
@@ -262,7 +263,7 @@ class Switchboard:
                     if not await self._line.ask("wake", queues):
                         self._next_call += IN_VAIN - TOGETHER
             except Exception as error:  # noqa: BLE001 - a wake-up is a hint
-                logger.debug("dispatch.call_failed: %s", error)
+                log.debug("dispatch.call_failed", error=str(error))
                 self._take_called()
 
     def _take_called(self) -> list[str]:

@@ -10,18 +10,17 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-import structlog
-
 from holdfast.core.attempt import Claim, Settlement
 from holdfast.core.fleet import ALIVE, HTTP
 from holdfast.core.query import TaskFilter, running_on
 from holdfast.core.task import State, Task, TaskId, WorkerId
+from holdfast.logs import EventLog
 from holdfast.ports.store import Store
 from holdfast.remote.handouts import Handout, Handouts
 from holdfast.remote.roster import Roster
 from holdfast.remote.verdicts import Judge
 
-log = structlog.get_logger("holdfast.remote")
+log = EventLog("holdfast.remote")
 
 EVERY = 0.5
 LOOK_EVERY = 15.0
@@ -90,7 +89,6 @@ class Overseer:
         self._handouts.drop(claims)
         pairs = zip(claims, settlements, strict=True)
         self._on_saved([pair for pair in pairs if pair[0].task_id not in refused])
-        log.info("tasks.timed_out", tasks=len(claims) - len(refused))
 
     async def _look_at_worker(self, worker_id: WorkerId) -> None:
         known = self._handouts.of(worker_id)

@@ -21,13 +21,12 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack, suppress
 
-import structlog
-
 from holdfast.core.attempt import Claimed
+from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher, Listener
 from holdfast.remote.seat import Seat
 
-log = structlog.get_logger("holdfast.remote")
+log = EventLog("holdfast.remote")
 
 LINGER = 5.0
 """Seconds that an usher stays in an empty room: polls come back."""
@@ -116,7 +115,7 @@ class Room:
         try:
             return await stack.enter_async_context(self._dispatcher.listen(self._queues))
         except Exception as error:  # noqa: BLE001 - wake-ups are a hint: without them it polls
-            log.warning("dispatcher.failed", error=str(error))
+            log.warning("dispatch.failed", error=str(error))
             return _Deaf()
 
     async def _somebody_comes(self) -> bool:
@@ -169,7 +168,7 @@ class Room:
                 raise
             # Only the nap was, by `nudge` or `leave`.
         except Exception as error:  # noqa: BLE001 - a hint: one that fails costs latency, not work
-            log.warning("dispatcher.failed", error=str(error))
+            log.warning("dispatch.failed", error=str(error))
             await asyncio.sleep(seconds)
         finally:
             self._nap = None

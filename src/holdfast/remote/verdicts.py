@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 
 import orjson
-import structlog
 
+from holdfast.announcing import Gate, announce
 from holdfast.codec.text import MESSAGE_LIMIT, TRACEBACK_LIMIT, storable
 from holdfast.core.attempt import Claim, Settlement
 from holdfast.core.lifecycle import (
@@ -28,10 +28,11 @@ from holdfast.core.task import AttemptEnd, Json, State, TaskError
 from holdfast.definitions.backoff import backoff_for
 from holdfast.definitions.registry import AnyDefinition, Registry
 from holdfast.errors import AttemptTimeout
+from holdfast.logs import EventLog
 from holdfast.remote.values import RemoteResult, ResultStatus
 from holdfast.settings import Settings
 
-log = structlog.get_logger("holdfast.remote")
+log = EventLog("holdfast.remote")
 
 ENDS: dict[ResultStatus, frozenset[AttemptEnd]] = {
     ResultStatus.COMPLETED: frozenset({AttemptEnd.COMPLETED}),
@@ -48,6 +49,7 @@ class Judge:
         self._registry = registry
         self._settings = settings
         self._policy = settings.retry_policy
+        self._gate = Gate(log)
 
     def outcome(self, result: RemoteResult, *, cancel_requested: bool) -> Outcome:
         """What the worker says. `PayloadRefused` for a result that no store may hold."""
@@ -63,7 +65,10 @@ class Judge:
         """What the task becomes."""
         limit = self._settings.crash_limit
         settlement = settle(claim, outcome, backoff=self._backoff(claim), crash_limit=limit)
-        _announce(claim, settlement)
+        if settlement.state is not State.COMPLETED:
+            announce(log, claim, settlement)
+        elif self._gate.is_open():
+            self._gate.completed(claim)
         return settlement
 
     def timeout_of(self, claim: Claim) -> float | None:
@@ -109,16 +114,3 @@ def _storable(error: TaskError | None) -> TaskError:
         traceback=None if trace is None else storable(trace, TRACEBACK_LIMIT),
         retriable=error.retriable,
     )
-
-
-def _announce(claim: Claim, settlement: Settlement) -> None:
-    error = settlement.error
-    if error is None:
-        return
-    say = log.bind(task=claim.task_id, name=claim.name, attempt=claim.attempt)
-    why = f"{error.type}: {error.message}"
-    match settlement.state:
-        case State.FAILED | State.DEAD_LETTER:
-            say.warning(f"task.{settlement.state}", reason=settlement.reason, error=why)
-        case _:
-            say.info("task.retrying", in_seconds=round(settlement.delay, 3), error=why)

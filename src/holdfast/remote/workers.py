@@ -8,8 +8,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-import structlog
-
+from holdfast.announcing import Gate
 from holdfast.core.attempt import Claim, Report, Settlement
 from holdfast.core.fleet import WorkerStatus, is_internal
 from holdfast.core.lifecycle import Released
@@ -20,6 +19,7 @@ from holdfast.definitions.readers import read_capabilities, read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, StoreUnavailable, WorkerGone
 from holdfast.herald import Herald
+from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.remote.desk import Desk
@@ -31,7 +31,7 @@ from holdfast.remote.values import Heartbeat, Registration, RemoteResult, Result
 from holdfast.remote.verdicts import Judge
 from holdfast.settings import EVERY_QUEUE, Settings
 
-log = structlog.get_logger("holdfast.remote")
+log = EventLog("holdfast.remote")
 
 LONGEST_WAIT = 30.0
 GRACE = 2.0
@@ -65,6 +65,7 @@ class RemoteWorkers:
         self._herald = Herald(store, dispatcher.wake)
         self._judge = Judge(registry, settings)
         self._handouts = Handouts(self._judge.timeout_of, grace=grace)
+        self._gate = Gate(log)
         self._roster = Roster(store, heartbeat=settings.heartbeat)
         self._desk = Desk(store, self._handouts, self._judge, on_saved=self._saved)
         self._said: dict[tuple[TaskId, int], Said] = {}
@@ -99,7 +100,7 @@ class RemoteWorkers:
             version=version,
             host=host,
         )
-        log.info("worker.registered", worker=member.id, host=host, version=version)
+        log.info("worker.registered", worker_id=member.id, host=host, version=version)
         return Registration(
             worker_id=member.id,
             poll_interval_ms=round(self._settings.poll * 1000),
@@ -153,7 +154,6 @@ class RemoteWorkers:
             return
         self._handouts.drop(claims)
         self._saved(pairs)
-        log.info("tasks.given_back", tasks=len(claims))
 
     async def results(
         self, worker_id: WorkerId, results: Sequence[RemoteResult]
@@ -246,7 +246,7 @@ class RemoteWorkers:
         if strays:
             claims = await self.overseer.still_running(strays)
             for claim in claims:
-                log.warning("task.stray", task=claim.task_id, attempt=claim.attempt)
+                log.warning("task.stray", task_id=claim.task_id, attempt=claim.attempt)
             if claims:
                 await self.give_back(claims)
         return await self.overseer.adopt_running(member.id, sorted(named - known.keys()))
@@ -265,6 +265,8 @@ class RemoteWorkers:
     def _claimed(self, claims: Sequence[Claim]) -> None:
         for claim in claims:
             self._handouts.add(claim)
+            if self._gate.is_open():
+                self._gate.started(claim)
 
     def _saved(self, pairs: Sequence[tuple[Claim, Settlement]]) -> None:
         """These are on disk: wake whoever may take what they made ready. Nobody submits that."""

@@ -16,15 +16,15 @@ from http import HTTPStatus
 from typing import Final, NamedTuple
 
 import orjson
-import structlog
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast import errors
 from holdfast.core.task import Json
 from holdfast.errors import HoldfastError
+from holdfast.logs import EventLog
 from holdfast.traces import trace_of
 
-log = structlog.get_logger("holdfast.server")
+log = EventLog("holdfast.server")
 
 MEDIA_TYPE: Final = "application/problem+json"
 LONGEST_DETAIL: Final = 4000

@@ -16,12 +16,12 @@ from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from typing import Any
 
-import structlog
 import uvicorn
 
 from holdfast.app import Holdfast
 from holdfast.ending import end
 from holdfast.errors import ConfigError, StoreRefused, StoreUnavailable
+from holdfast.logs import EventLog
 from holdfast.server.app import create_app
 from holdfast.server.callbacks.courier import Courier
 from holdfast.server.connections import at_most
@@ -29,7 +29,7 @@ from holdfast.worker.line import stop_signals
 from holdfast.worker.maintenance.patrol import patrol
 from holdfast.worker.outage import Outage
 
-log = structlog.get_logger("holdfast.server")
+log = EventLog("holdfast.server")
 
 DEFAULT_HOST = "127.0.0.1"
 DEFAULT_PORT = 8420
@@ -58,15 +58,18 @@ async def serve(
         async with _closing(app):
             await refuse_an_open_door(app, host)
             door = listen(host, port)
+            url = url_of(door)
             service = create_app(app)
             service.state.stopping = stopping
             server = Server(service, app.settings.max_connections)
             again.append(server.stop)
             chores = [asyncio.ensure_future(chore) for chore in await _chores(app, server)]
             try:
-                await server.answer(door, lambda: announce(url_of(door)))
+                log.info("server.started", url=url, store=app.client.store.url)
+                await server.answer(door, lambda: announce(url))
             finally:
                 await end(chores)
+                log.info("server.stopped", url=url)
 
 
 class Server(uvicorn.Server):

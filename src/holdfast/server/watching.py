@@ -10,15 +10,14 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-import structlog
-
 from holdfast.client import Client
 from holdfast.core.task import TaskId
 from holdfast.errors import StoreUnavailable, TaskNotFound
+from holdfast.logs import EventLog
 from holdfast.server.news import Snapshot
 from holdfast.traces import trace_of
 
-log = structlog.get_logger("holdfast.server")
+log = EventLog("holdfast.server")
 
 LOOK_EVERY = 0.5
 
@@ -65,7 +64,7 @@ class Watch:
             except StoreUnavailable:
                 continue  # the stream stays; whoever submits and works says so already
             except Exception as error:  # noqa: BLE001 - said, and looked again
-                log.error("watch.failed", task=self._task_id, exception=trace_of(error))
+                log.error("watch.failed", task_id=self._task_id, exception=trace_of(error))
                 continue
             if seen != self.latest:
                 self.latest = seen

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import logging
 import time
 from contextlib import suppress
 from typing import Protocol
 
 from holdfast.core.task import WorkerId
 from holdfast.errors import StoreError
+from holdfast.logs import EventLog
 from holdfast.worker.groups import kill_groups
 from holdfast.worker.line import Lease
 from holdfast.worker.liveness import Liveness, liveness
 
-logger = logging.getLogger("holdfast.heart")
+log = EventLog("holdfast.heart")
 
 OPENER = "holdfast.wiring:open_store"
 """Who turns a URL into a store. By name: a worker does not know which stores there are."""
@@ -67,7 +67,7 @@ class Stores:
             async with asyncio.timeout(max(PATIENCE, lease.heartbeat)):
                 return await store.beat(lease.worker_id)
         except Exception as error:  # noqa: BLE001 - a heart that stops costs every running task
-            self._say("heart.store_unavailable", error)
+            self._say("beat", error)
             return None
 
     async def bury(self, lease: Lease) -> None:
@@ -80,7 +80,7 @@ class Stores:
                     await store.bury(lease.worker_id, beats=None)
                 return
             except Exception as error:  # noqa: BLE001 - as for a beat
-                self._say("heart.store_unavailable", error)
+                self._say("bury", error)
                 await asyncio.sleep(RETRY)
 
     async def close(self) -> None:
@@ -97,10 +97,10 @@ class Stores:
             self._stores[url] = store
         return store
 
-    def _say(self, event: str, error: Exception) -> None:
+    def _say(self, doing: str, error: Exception) -> None:
         if time.monotonic() - self._said >= 1.0:
             self._said = time.monotonic()
-            logger.warning("%s: %s", event, str(error) or "no answer")
+            log.warning("store.lost", doing=doing, error=str(error) or "no answer")
 
 
 class Beater:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
+from holdfast.announcing import Gate
 from holdfast.core.attempt import Settlement
 from holdfast.core.lifecycle import Outcome
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
 from holdfast.herald import Herald
+from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
@@ -32,6 +34,8 @@ from holdfast.worker.settler import Settler
 from holdfast.worker.slots import Slots
 from holdfast.worker.threads import ThreadRunner
 from holdfast.worker.transactions import WorkerDesk
+
+log = EventLog("holdfast.worker")
 
 
 class Engine:
@@ -56,6 +60,8 @@ class Engine:
         self._loop = loop
         self._elsewhere: dict[Executor, Runner] = {}
         pace = Pace(settings.concurrency)
+        self._gate = Gate(log, self._gate_closed)
+        self._counting: asyncio.TimerHandle | None = None
         self.deadlines = Deadlines(loop)
         self.membership = Membership(
             store,
@@ -77,6 +83,7 @@ class Engine:
             wake=dispatcher.wake,
             nudge=self._nudge,
             let_go=self.herald.let_go,
+            gate=self._gate,
         )
         self.feeder = Feeder(
             store,
@@ -99,6 +106,7 @@ class Engine:
             settle=self.ledger.enter,
             too_old=settings.lease / 3,
             confirm=self.membership.confirm,
+            gate=self._gate,
             desk=WorkerDesk(store, loop, self.reporter, self.ledger.completed),
         )
         self.cancels = CancelWatch(
@@ -126,6 +134,8 @@ class Engine:
     async def close(self) -> None:
         """Let go of threads, processes and timers."""
         self.deadlines.close()
+        if self._counting is not None:
+            self._counting.cancel()
         for runner in self._elsewhere.values():
             await runner.close()
 
@@ -140,6 +150,16 @@ class Engine:
     def _saved(self, settlements: Sequence[Settlement]) -> None:
         self.ledger.saved(settlements)
         self.feeder.room()
+
+    def _gate_closed(self, seconds: float) -> None:
+        """So many start and end that single ones are shown no more: count them instead."""
+        before = self.settler.saved
+        self._counting = self._loop.call_later(seconds, self._count, before, seconds)
+
+    def _count(self, before: int, seconds: float) -> None:
+        ended = self.settler.saved - before
+        log.info("worker.throughput", worker_id=self.membership.id, ended=ended, seconds=seconds)
+        self._gate.renew()
 
     def _lost(self, worker_id: WorkerId) -> None:
         self.feeder.shelf.drop(worker_id)

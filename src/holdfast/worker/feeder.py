@@ -15,12 +15,11 @@ from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack, suppress
 from typing import Protocol
 
-import structlog
-
 from holdfast.core.attempt import Claim, Claimed
 from holdfast.core.lifecycle import Outcome, Released
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.errors import SchemaMismatch, StoreUnavailable, WorkerGone
+from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher, Listener
 from holdfast.ports.store import TaskStore
 from holdfast.settings import Settings
@@ -30,7 +29,7 @@ from holdfast.worker.pace import Pace
 from holdfast.worker.shelf import Shelf
 from holdfast.worker.strays import Strays
 
-log = structlog.get_logger("holdfast.worker")
+log = EventLog("holdfast.worker")
 
 LOOK_AGAIN = 0.25
 """Seconds between looks at what is held unstarted."""
@@ -143,7 +142,7 @@ class Feeder:
                 self._dispatcher.listen(self._settings.served_queues)
             )
         except Exception as error:  # noqa: BLE001 - wake-ups are a hint: without them it polls
-            log.warning("dispatcher.failed", error=str(error))
+            log.warning("dispatch.failed", error=str(error))
             return _Deaf()
 
     def _wanted(self) -> int:
@@ -246,7 +245,7 @@ class Feeder:
                 raise
             # Only the nap was: by `nudge` or `close`.
         except Exception as error:  # noqa: BLE001 - a hint: one that fails costs latency, not work
-            log.warning("dispatcher.failed", error=str(error))
+            log.warning("dispatch.failed", error=str(error))
             await self._doze(seconds)
         finally:
             self._nap = None

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 import signal
 import subprocess
@@ -23,14 +22,16 @@ import time
 from contextlib import suppress
 from dataclasses import asdict, replace
 
+from holdfast import logs
 from holdfast.core.task import Json, WorkerId
 from holdfast.ending import end
+from holdfast.logs import EventLog
 from holdfast.worker.beater import Beater, Stores
 from holdfast.worker.groups import GROUPS
 from holdfast.worker.line import Lease, LineHeart, Lines, SupervisorLine
 from holdfast.worker.liveness import Liveness, liveness
 
-logger = logging.getLogger("holdfast.heart")
+log = EventLog("holdfast.heart")
 
 FIRST_PAUSE, LAST_PAUSE = 0.1, 5.0
 
@@ -86,6 +87,7 @@ class Heart:
         process = subprocess.Popen(
             [sys.executable, "-m", "holdfast.worker.heart"],
             stdin=subprocess.PIPE,
+            env=logs.environment(),
             # Out of reach of Ctrl-C: it must beat while the worker drains.
             start_new_session=True,
         )
@@ -99,7 +101,7 @@ class Heart:
             code = self._process.wait()
             if self._closed.is_set():
                 return
-            logger.warning("heart.died: code %s; starting another", code)
+            log.warning("heart.died", code=code)
             if time.monotonic() - born > LAST_PAUSE:
                 pause = FIRST_PAUSE
             if self._closed.wait(pause):
@@ -176,7 +178,7 @@ def main() -> None:
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         # A service manager signals every process of a service; the worker decides when we end.
         signal.signal(number, signal.SIG_IGN)
-    logging.basicConfig(format="%(message)s", level=logging.INFO)
+    logs.inherit(runs_handlers=False)
     first = _first_line()
     if not first:
         return  # The worker was gone before it could say anything.

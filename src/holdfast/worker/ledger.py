@@ -13,15 +13,15 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import NamedTuple
 
-import structlog
-
+from holdfast.announcing import Gate, announce
 from holdfast.core.attempt import Claim, Settlement
 from holdfast.core.lifecycle import Backoff, Outcome, Succeeded, settle
-from holdfast.core.task import State, TaskId
+from holdfast.core.task import TaskId
 from holdfast.definitions.registry import AnyDefinition, Registry
+from holdfast.logs import EventLog
 from holdfast.settings import Settings
 
-log = structlog.get_logger("holdfast.worker")
+log = EventLog("holdfast.worker")
 
 AT_ONCE = 0.01
 """Work that is due within this many seconds is announced to other workers too."""
@@ -46,6 +46,7 @@ class Ledger:
         wake: Callable[[Mapping[str, int]], None],
         nudge: Callable[[float], None],
         let_go: Callable[[Collection[str]], None],
+        gate: Gate,
     ) -> None:
         self._registry = registry
         self._crash_limit = settings.crash_limit
@@ -54,6 +55,7 @@ class Ledger:
         self._wake = wake
         self._nudge = nudge
         self._let_go = let_go
+        self._gate = gate
         self._echoes: dict[tuple[TaskId, int], _Echo] = {}
 
     def enter(self, claim: Claim, outcome: Outcome) -> None:
@@ -61,17 +63,21 @@ class Ledger:
         if isinstance(outcome, Succeeded):
             settlement = settle(claim, outcome, backoff=_never, crash_limit=self._crash_limit)
             has_echo = claim.lock is not None
+            if self._gate.open:
+                self._gate.completed(claim)
         else:
             backoff = self._backoff(claim)
             settlement = settle(claim, outcome, backoff=backoff, crash_limit=self._crash_limit)
             has_echo = claim.lock is not None or settlement.cause is not None
-            _announce(claim, settlement)
+            announce(log, claim, settlement)
         if has_echo:
             self._echoes[claim.task_id, claim.attempt] = _Echo(claim.queue, claim.lock)
         self._save(settlement)
 
     def completed(self, claim: Claim) -> None:
         """This one is on disk already, by its handler's own transaction."""
+        if self._gate.open:
+            self._gate.completed(claim)
         if claim.lock is not None:
             self._nudge(0.0)
             self._let_go((claim.lock,))
@@ -108,20 +114,3 @@ class Ledger:
 
 def _never(_n: int) -> float:
     raise AssertionError("this task has ended; there is no next attempt to wait for")
-
-
-def _announce(claim: Claim, settlement: Settlement) -> None:
-    say = log.bind(task=claim.task_id, name=claim.name, attempt=claim.attempt)
-    error = settlement.error
-    why = {} if error is None else {"error": f"{error.type}: {error.message}"}
-    match settlement.state:
-        case State.FAILED:
-            say.warning("task.failed", **why)
-        case State.DEAD_LETTER:
-            say.warning("task.dead_lettered", reason=settlement.reason, **why)
-        case State.RETRYING:
-            say.info("task.retrying", in_seconds=round(settlement.delay, 3), **why)
-        case State.CANCELLED:
-            say.info("task.cancelled")
-        case _:
-            say.debug("task.released", in_seconds=round(settlement.delay, 3))

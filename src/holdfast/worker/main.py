@@ -15,14 +15,16 @@ from contextlib import suppress
 from types import TracebackType
 from typing import NoReturn
 
+from holdfast import logs
 from holdfast.errors import ConfigError, HoldfastError, StoreRefused, StoreUnavailable
 from holdfast.worker.line import NOW, REFUSED_CODE, SupervisorLine, stop_signals
 from holdfast.worker.liveness import die_with_parent
 from holdfast.worker.loading import LoadedApp, load_app
-from holdfast.worker.logs import log_to_stderr
 from holdfast.worker.options import WorkerOptions
 from holdfast.worker.outage import Outage
 from holdfast.worker.worker import Worker
+
+log = logs.EventLog("holdfast.worker")
 
 
 class Stopper:
@@ -63,12 +65,14 @@ def main(options: WorkerOptions, fd: int, parent: int) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
     line = SupervisorLine(fd)
     try:
+        logs.before_user_code(options.log_format)
         app = load_app(options.app)
-        log_to_stderr(as_json=options.json_logs)
+        settings = app.settings.override(**options.overrides())
+        logs.set_up(settings.log_level, settings.log_format)
         with suppress(asyncio.CancelledError):
             asyncio.run(_work(app, options, line, numbers))
     except HoldfastError as error:
-        _refuse(line, error)
+        _refuse(line, error, as_json=options.log_format == "json")
 
 
 async def _work(
@@ -113,13 +117,19 @@ async def _open(app: LoadedApp) -> None:
             return
 
 
-def _refuse(line: SupervisorLine, error: HoldfastError) -> NoReturn:
+def _refuse(line: SupervisorLine, error: HoldfastError, *, as_json: bool) -> NoReturn:
     """Say once and clearly why this cannot work."""
     cause = error.__cause__
+    trace = ""
     if isinstance(error, ConfigError) and cause is not None:
         # The user's own module failed: show them where, beginning in their own code.
-        traceback.print_exception(type(cause), cause, _own_part(cause.__traceback__))
-    print(f"holdfast: {error}", file=sys.stderr, flush=True)
+        parts = traceback.format_exception(type(cause), cause, _own_part(cause.__traceback__))
+        trace = "".join(parts)
+    if as_json:
+        log.error("worker.refused", error=str(error), exception=trace or None)
+    else:
+        sys.stderr.write(f"{trace}holdfast: {error}\n")
+        sys.stderr.flush()
     line.refuse(str(error))
     sys.exit(REFUSED_CODE)
 

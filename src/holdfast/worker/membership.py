@@ -14,19 +14,18 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-import structlog
-
 from holdfast.core.attempt import Refusal
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.task import WorkerId
 from holdfast.errors import StoreRefused, StoreUnavailable
+from holdfast.logs import EventLog
 from holdfast.ports.store import WorkerStore
 from holdfast.settings import Settings
 from holdfast.worker.outage import Outage
 from holdfast.worker.pulse import Heart, StartHeart
 from holdfast.worker.version import version
 
-log = structlog.get_logger("holdfast.worker")
+log = EventLog("holdfast.worker")
 
 
 def new_worker_id(settings: Settings) -> WorkerId:
@@ -87,7 +86,7 @@ class Membership:
             if gone != self._id:
                 return
             self._id = new_worker_id(self._settings)
-            log.warning("worker.lost", worker=gone, now=self._id)
+            log.warning("worker.lost", worker_id=gone, now=self._id)
             self._on_lost(gone)
             await self.join()
 

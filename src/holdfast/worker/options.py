@@ -24,11 +24,15 @@ class WorkerOptions:
     worker_name: str | None = None
     burst: bool = False
     reload: bool = False
-    json_logs: bool = False
+    log_level: str | None = None
+    log_format: str | None = None
 
     def overrides(self) -> dict[str, Any]:
         """The settings that were given, by their names."""
-        names = ("queues", "concurrency", "capabilities", "lease", "drain", "worker_name")
+        names = (
+            "queues", "concurrency", "capabilities", "lease", "drain", "worker_name", "log_level",
+            "log_format",
+        )  # fmt: skip
         given = {name: getattr(self, name) for name in names}
         return {name: value for name, value in given.items() if value is not None}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 import time
 
-import structlog
+from holdfast.logs import EventLog
 
-log = structlog.get_logger("holdfast.worker")
+log = EventLog("holdfast.worker")
 
 
 class Outage:
@@ -45,4 +45,4 @@ class Outage:
     def _say(self, error: BaseException, now: float) -> None:
         if now - Outage._last_line >= 1.0:
             Outage._last_line = now
-            log.warning("store.unavailable", doing=self._doing, error=str(error))
+            log.warning("store.lost", doing=self._doing, error=str(error))

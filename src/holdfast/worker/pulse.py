@@ -13,14 +13,13 @@ import threading
 from collections.abc import Callable
 from typing import Protocol
 
-import structlog
-
 from holdfast.core.task import WorkerId
 from holdfast.errors import StoreUnavailable
+from holdfast.logs import EventLog
 from holdfast.ports.store import WorkerStore
 from holdfast.traces import trace_of
 
-log = structlog.get_logger("holdfast.worker")
+log = EventLog("holdfast.worker")
 
 
 class Heart(Protocol):

@@ -12,17 +12,16 @@ from collections.abc import Awaitable, Callable, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
-import structlog
-
 from holdfast.core.attempt import Claim, Refusal, Report, Settlement
 from holdfast.core.report import merged, parts
 from holdfast.core.task import TaskId
 from holdfast.errors import StoreUnavailable
+from holdfast.logs import EventLog
 from holdfast.ports.store import TaskStore
 from holdfast.traces import trace_of
 from holdfast.worker.outage import Outage
 
-log = structlog.get_logger("holdfast.worker")
+log = EventLog("holdfast.worker")
 
 EVERY = 0.2
 _Key = tuple[TaskId, int]
@@ -118,7 +117,9 @@ class Reporter:
             pieces = [[part] for part in apart]
         else:
             (lost,) = reports
-            log.error("store.failed", doing="report", task=lost.task_id, exception=trace_of(error))
+            log.error(
+                "store.failed", doing="report", task_id=lost.task_id, exception=trace_of(error)
+            )
             return ()
         return [refusal for piece in pieces for refusal in await self._store_all(piece)]
 

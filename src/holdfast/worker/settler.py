@@ -13,17 +13,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
-import structlog
-
 from holdfast.core.attempt import Refusal, Settlement
 from holdfast.core.task import TaskId
 from holdfast.errors import LeaseLost, StoreUnavailable
+from holdfast.logs import EventLog
 from holdfast.ports.store import TaskStore
 from holdfast.traces import trace_of
 from holdfast.worker.outage import Outage
 from holdfast.worker.reporter import Reporter
 
-log = structlog.get_logger("holdfast.worker")
+log = EventLog("holdfast.worker")
 
 MOST_PER_SAVE = 2000
 """A drain of no-ops does 56 thousand a second at 1000, 69 at 2000; beyond, others wait too long."""
@@ -52,6 +51,8 @@ class Settler:
         self._sleeper: asyncio.Future[None] | None = None
         self._closing = False
         self._outage = Outage("save")
+        self.saved = 0
+        """How many ends of attempts are on disk by now."""
 
     @property
     def unsaved(self) -> int:
@@ -111,6 +112,7 @@ class Settler:
             raise
         finally:
             self._saving = ()
+        self.saved += len(batch)
         self._on_saved(batch)
         if refusals:
             await self._tell(refusals)
@@ -118,7 +120,7 @@ class Settler:
     async def _tell(self, refusals: Sequence[Refusal]) -> None:
         for refusal in refusals:
             error = LeaseLost(refusal.task_id, refusal.attempt, holder=refusal.holder)
-            log.warning("task.result_refused", task=refusal.task_id, error=str(error))
+            log.warning("task.result_refused", task_id=refusal.task_id, error=str(error))
         await self._on_refused(refusals)
 
     async def _save(self, batch: Sequence[Settlement]) -> Sequence[Refusal]:
@@ -141,6 +143,6 @@ class Settler:
         The one that cannot be saved stays running until this worker is gone, and is then rescued.
         """
         if len(batch) == 1:
-            log.error("task.result_dropped", task=batch[0].task_id)
+            log.error("task.result_dropped", task_id=batch[0].task_id)
             return []
         return [refusal for one in batch for refusal in await self._save([one])]

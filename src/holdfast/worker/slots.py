@@ -10,14 +10,14 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
-import structlog
-
+from holdfast.announcing import Gate
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Outcome, Released, Stopped
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
 from holdfast.errors import StoreUnavailable
+from holdfast.logs import EventLog
 from holdfast.traces import trace_of
 from holdfast.worker.coroutines import CoroutineRunner, Suspended
 from holdfast.worker.middleware.chain import Execute
@@ -27,7 +27,7 @@ from holdfast.worker.shelf import Shelf
 from holdfast.worker.transactions import Desk
 from holdfast.worker.verdict import judge, stopped, unknown
 
-log = structlog.get_logger("holdfast.worker")
+log = EventLog("holdfast.worker")
 
 TURN = 0.0005
 """Seconds a slot may keep the loop with bodies that do not suspend.
@@ -57,6 +57,7 @@ class Slots:
         settle: Callable[[Claim, Outcome], None],
         too_old: float,
         confirm: Callable[[WorkerId], Awaitable[bool]],
+        gate: Gate,
         desk: Desk | None = None,
     ) -> None:
         self._shelf = shelf
@@ -68,6 +69,7 @@ class Slots:
         self._settle = settle
         self._too_old = too_old
         self._confirm = confirm
+        self._gate = gate
         self._desk = desk
         self._running: dict[Run, asyncio.Task[None]] = {}
         self._doubted: set[TaskId] = set()
@@ -110,7 +112,7 @@ class Slots:
         slot = self._running.pop(run, None)
         if slot is None:
             return
-        log.warning("task.slot_given_up", task=run.claim.task_id, name=run.claim.name)
+        log.warning("task.slot_given_up", task_id=run.claim.task_id, task_name=run.claim.name)
         run.ended = True
         self._conclude(run, stopped(run))
         self._slots.discard(slot)
@@ -181,7 +183,7 @@ class Slots:
             if await self._confirm(claim.worker_id):
                 self._shelf.filled_at = time.monotonic()
                 return True
-            log.warning("task.lease_lost", task=claim.task_id, attempt=claim.attempt)
+            log.warning("task.lease_lost", task_id=claim.task_id, attempt=claim.attempt)
         except StoreUnavailable:
             self._settle(claim, Released())
         finally:
@@ -196,6 +198,8 @@ class Slots:
         if claim.cancel_requested:
             self._settle(claim, Stopped())
             return None
+        if self._gate.open:
+            self._gate.started(claim)
         timeout = definition.timeout_of(claim)
         deadline = None if timeout is None else now + timeout
         return Run(claim, definition, deadline, self._report, now, self._desk)
@@ -219,12 +223,12 @@ class Slots:
         if isinstance(error, asyncio.CancelledError) and slot.cancelling():
             run.stop(StopReason.DRAINED)
             return Released()
-        log.error("worker.runner_failed", task=run.claim.task_id, exception=trace_of(error))
+        log.error("worker.runner_failed", task_id=run.claim.task_id, exception=trace_of(error))
         return judge(run.definition, error)
 
     def _conclude(self, run: Run, outcome: Outcome) -> None:
         if run.stop_reason is StopReason.LOST:
-            log.warning("task.lease_lost", task=run.claim.task_id, attempt=run.claim.attempt)
+            log.warning("task.lease_lost", task_id=run.claim.task_id, attempt=run.claim.attempt)
         if run.completion is not None:
             run.completion.unless_committed(lambda: self._settle(run.claim, outcome))
             return

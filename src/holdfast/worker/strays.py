@@ -15,15 +15,14 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-import structlog
-
 from holdfast.core.attempt import Claim
 from holdfast.core.lifecycle import Outcome, Released
 from holdfast.core.query import running_on
 from holdfast.core.task import TaskId, WorkerId
+from holdfast.logs import EventLog
 from holdfast.ports.store import TaskStore
 
-log = structlog.get_logger("holdfast.worker")
+log = EventLog("holdfast.worker")
 
 PAGE = 1000
 """How many tasks are looked at in one go."""
@@ -81,7 +80,7 @@ class Strays:
             known |= self._known.holds()
             for task in page.tasks:
                 if task.id not in known:
-                    log.warning("task.stray", task=task.id, attempt=task.attempt)
+                    log.warning("task.stray", task_id=task.id, attempt=task.attempt)
                     self._settle(Claim.of(task), Released())
             after = page.next
             if after is None:

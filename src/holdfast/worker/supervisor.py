@@ -9,13 +9,14 @@ third kills them. They die with it: kill -9 of the supervisor leaves nothing beh
 from __future__ import annotations
 
 import asyncio
-import json
-import logging
 import os
 import sys
-from datetime import UTC, datetime
 from typing import Any, NoReturn
 
+from holdfast import logs
+from holdfast.errors import ConfigError
+from holdfast.logs import EventLog
+from holdfast.settings import Settings
 from holdfast.worker.beater import Stores
 from holdfast.worker.line import DRAIN, NOW, REFUSED_CODE, stop_signals
 from holdfast.worker.liveness import describe_exit
@@ -24,7 +25,7 @@ from holdfast.worker.reload import LOOK_EVERY, SourceWatch, watch_roots
 from holdfast.worker.spec import app_file
 from holdfast.worker.ward import Ward
 
-logger = logging.getLogger("holdfast.supervisor")
+log = EventLog("holdfast.supervisor")
 
 FIRST_PAUSE, LAST_PAUSE = 0.1, 5.0
 """Seconds before a worker process that died is started again: doubled each time it dies young."""
@@ -78,7 +79,7 @@ class Supervisor:
         self._level += 1
         self._stopping.set()
         how = {DRAIN: "drain", NOW: "now"}.get(self._level, "kill")
-        logger.info("supervisor.stopping: %s", how)
+        log.info("supervisor.stopping", how=how)
         for ward in self._wards:
             self._pass_on_stop(ward)
 
@@ -109,7 +110,7 @@ class Supervisor:
                 ward = await Ward.start(self._options, self._stores)
             except OSError as error:
                 # No process or file left on this machine, for now.
-                logger.warning("worker.not_started: %s", error)
+                log.warning("worker.not_started", error=str(error))
                 await self._first_of(self._stopping, within=LAST_PAUSE)
                 continue
             self._wards.add(ward)
@@ -123,7 +124,7 @@ class Supervisor:
             if ward.age > GROWN_UP or code == 0:
                 pause = FIRST_PAUSE
             if ward.refused and self._options.reload:
-                logger.info("supervisor.waiting: for a change of the source files")
+                log.info("supervisor.waiting")
                 await self._first_of(changed, self._stopping, within=None)
             else:
                 await self._rest(ward, code, pause)
@@ -140,14 +141,13 @@ class Supervisor:
         if self._stopping.is_set() or (self._options.burst and code == 0):
             return True
         if ward.left:
-            logger.info("worker.sent_home: process %s; no other starts in its place", ward.pid)
+            log.info("worker.sent_home", pid=ward.pid)
             return True
         return ward.refused and not self._was_ready and not self._options.reload
 
     async def _rest(self, ward: Ward, code: int, pause: float) -> None:
         if code:
-            told = describe_exit(code)
-            logger.warning("worker.died: process %s %s; another starts", ward.pid, told)
+            log.warning("worker.died", pid=ward.pid, how=describe_exit(code))
         await self._first_of(self._stopping, within=pause)
 
     def _on_ready(self, ready: asyncio.Future[int]) -> None:
@@ -165,7 +165,7 @@ class Supervisor:
             await asyncio.sleep(LOOK_EVERY)
             changed = await asyncio.to_thread(watch.changed)
             if changed:
-                logger.info("supervisor.reloading: %s changed", changed[0].name)
+                log.info("supervisor.reloading", changed=changed[0].name)
                 self._changed.set()
                 self._changed = asyncio.Event()
                 for ward in self._wards:
@@ -184,19 +184,12 @@ class Supervisor:
         return 1 if any(codes) else 0
 
 
-class JsonLines(logging.Formatter):
-    """Each event as a JSON object, with the keys that the worker processes use."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        at = datetime.fromtimestamp(record.created, UTC).isoformat()
-        level = record.levelname.lower()
-        return json.dumps({"event": record.getMessage(), "level": level, "timestamp": at})
-
-
 def _main(options: WorkerOptions) -> int:
-    logging.basicConfig(format="%(asctime)s %(message)s", level=logging.INFO)
-    if options.json_logs:
-        logging.root.handlers[0].setFormatter(JsonLines())
+    try:
+        settings = Settings.load(log_level=options.log_level, log_format=options.log_format)
+    except ConfigError:  # a worker process will say what is wrong
+        settings = Settings()
+    logs.set_up(settings.log_level, settings.log_format, runs_handlers=False)
     return supervise(options)
 
 

@@ -21,17 +21,16 @@ from contextvars import Context as Variables
 from contextvars import copy_context
 from itertools import count
 
-import structlog
-
 from holdfast.core.lifecycle import Outcome
 from holdfast.definitions.context import Context, enter_context
 from holdfast.errors import AttemptTimeout
+from holdfast.logs import EventLog
 from holdfast.worker.deadlines import Deadlines
 from holdfast.worker.forks import serve_here
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.verdict import accept, judge, stopped
 
-log = structlog.get_logger("holdfast.worker")
+log = EventLog("holdfast.worker")
 
 PATIENCE = (0.3, 0.3, 0.2)
 """Seconds to wait after each planted exception, before the thread is left behind."""
@@ -231,7 +230,9 @@ class ThreadRunner:
     def _leave_behind(self, job: _Job) -> None:
         if job.thread is not None and job.thread.leave_behind(job):
             log.warning(
-                "task.thread_left_behind", task=job.run.claim.task_id, name=job.run.claim.name
+                "task.thread_left_behind",
+                task_id=job.run.claim.task_id,
+                task_name=job.run.claim.name,
             )
             self._threads -= 1
             if self.inbox.qsize():

@@ -20,17 +20,16 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Protocol, TypeVar
 
-import structlog
-
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Succeeded, settle
 from holdfast.definitions.definition import Definition
 from holdfast.errors import HoldfastError, StoreUnavailable
+from holdfast.logs import EventLog
 from holdfast.ports.store import Transaction, TransactionStore
 from holdfast.shielding import to_the_end
 from holdfast.worker.outage import Outage
 
-log = structlog.get_logger("holdfast.worker")
+log = EventLog("holdfast.worker")
 
 T = TypeVar("T")
 
@@ -247,7 +246,10 @@ async def _find_out(inside: Transaction, claim: Claim, error: StoreUnavailable) 
         else:
             outage.over()
             log.warning(
-                "task.commit_found_out", task=claim.task_id, committed=committed, error=str(error)
+                "task.commit_found_out",
+                task_id=claim.task_id,
+                committed=committed,
+                error=str(error),
             )
             return committed
 

@@ -16,16 +16,15 @@ from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
 
-import structlog
-
+from holdfast import logs
 from holdfast.core.task import WorkerId
 from holdfast.definitions.registry import Registry
 from holdfast.ending import end
+from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
 from holdfast.worker.engine import Engine
-from holdfast.worker.logs import log_to_stderr
 from holdfast.worker.maintenance.crew import crew
 from holdfast.worker.maintenance.patrol import patrol
 from holdfast.worker.membership import new_worker_id
@@ -34,7 +33,7 @@ from holdfast.worker.pulse import Heart, StartHeart, ThreadHeart
 from holdfast.worker.run import StopReason
 from holdfast.worker.sendoff import Sendoff
 
-log = structlog.get_logger("holdfast.worker")
+log = EventLog("holdfast.worker")
 
 LAST_STOPS = 5.0
 """Seconds that a body has to end after it was told to, before the worker leaves without it."""
@@ -106,7 +105,7 @@ class Worker:
 
     async def run(self) -> None:
         """Work until stopped. Waits out every outage of the store; a wrong schema is raised."""
-        log_to_stderr()
+        logs.set_up(self._settings.log_level, self._settings.log_format)
         self._loop = asyncio.get_running_loop()
         if self._stopping.is_set():
             return
@@ -126,7 +125,7 @@ class Worker:
             await end([joining])
             return
         joining.result()
-        log.info("worker.started", worker=self.id, **self._facts())
+        log.info("worker.started", worker_id=self.id, **self._facts())
         work = asyncio.ensure_future(self._work(engine))
         try:
             await asyncio.shield(work)
@@ -137,7 +136,7 @@ class Worker:
             await asyncio.wait({work})
             raise
         finally:
-            log.info("worker.stopped", worker=self.id)
+            log.info("worker.stopped", worker_id=self.id)
 
     async def _work(self, engine: Engine) -> None:
         chores = [asyncio.ensure_future(chore) for chore in self._chores(engine)]
@@ -174,7 +173,7 @@ class Worker:
         """Let running work end, as long as `drain` and the operator's patience last."""
         engine.feeder.close()
         if engine.slots.busy:
-            log.info("worker.draining", worker=self.id, running=engine.slots.busy)
+            log.info("worker.draining", worker_id=self.id, running=engine.slots.busy)
             await engine.membership.drain()
         home = asyncio.ensure_future(engine.slots.all_home())
         hurry = asyncio.ensure_future(self._hurry.wait())
@@ -182,7 +181,7 @@ class Worker:
             {home, hurry}, timeout=self._settings.drain, return_when=asyncio.FIRST_COMPLETED
         )
         if engine.slots.busy:
-            log.warning("worker.interrupting", worker=self.id, running=engine.slots.busy)
+            log.warning("worker.interrupting", worker_id=self.id, running=engine.slots.busy)
             engine.slots.stop(StopReason.DRAINED)
             await asyncio.wait({home}, timeout=LAST_STOPS)
             for run in engine.slots.running:

@@ -14,7 +14,7 @@ def test_submit_prints_the_id_for_people_and_the_outcome_for_machines(fresh: She
 
     assert text.code == 0
     assert len(text.out.strip()) == 36
-    assert set(data) == {"id", "created", "outcome", "state"}
+    assert set(data) == {"id", "created", "outcome", "state", "trace_id"}
     assert (data["created"], data["outcome"], data["state"]) == (True, "created", "queued")
 
 
@@ -204,6 +204,7 @@ def test_a_worker_logs_json_lines_when_asked(fresh: Shell) -> None:
     assert (ran.code, ran.out) == (0, "")
     assert [event["event"] for event in events] == [
         "worker.started",
+        "task.started",
         "task.dead_lettered",
         "worker.stopped",
     ]

@@ -24,7 +24,7 @@ def test_task_list_prints_one_json_page_with_stable_keys(world: World) -> None:
         "progress", "attempt", "charged", "max_retries", "crash_count", "cause", "timeout_seconds",
         "created_at", "run_at", "expires_at", "started_at", "finished_at", "worker_id", "lock",
         "fence", "requires", "tags", "owner", "unique_key", "idempotency_key", "parent_id",
-        "cancel_requested", "cost",
+        "trace_id", "cancel_requested", "cost",
     }  # fmt: skip
 
 
@@ -95,9 +95,9 @@ def test_task_history_has_cause_worker_duration_and_error_of_each_attempt(world:
     assert [event["kind"] for event in data["events"]] == ["submitted"]
 
 
-def test_task_history_shows_tracebacks_only_when_asked(world: World) -> None:
-    without = world.shell.run("task", "history", world.dead).out
-    with_them = world.shell.run("task", "history", world.dead, "--traceback").out
+def test_task_history_shows_tracebacks_unless_told_not_to(world: World) -> None:
+    without = world.shell.run("task", "history", world.dead, "--no-traceback").out
+    with_them = world.shell.run("task", "history", world.dead).out
 
     assert "Traceback" not in without
     assert "Traceback of attempt 1:" in with_them

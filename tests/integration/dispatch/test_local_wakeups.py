@@ -260,9 +260,7 @@ async def test_a_place_that_is_open_to_others_is_not_used_and_that_is_said_once(
             from_inside = await listener.wait(30)
 
     assert (from_outside, from_inside) == (False, True)
-    assert [record.getMessage().split(":")[0] for record in caplog.records] == [
-        "wakeups.unavailable"
-    ]
+    assert [record.getMessage().split()[0] for record in caplog.records] == ["dispatch.unavailable"]
 
 
 async def test_waking_a_busy_worker_sends_nothing(dispatch: Dispatch, database: Path) -> None:

@@ -39,7 +39,7 @@ class Changes:
     @property
     def said(self) -> list[str]:
         told = (record.getMessage() for record in self._caplog.records)
-        return [text.partition(":")[0] for text in told if text.startswith("dispatch.")]
+        return [text.partition(" ")[0] for text in told if text.startswith("dispatch.")]
 
 
 @pytest.fixture

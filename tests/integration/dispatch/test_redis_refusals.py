@@ -49,7 +49,7 @@ async def test_a_redis_that_refuses_to_write_is_away_until_it_does(
             await listener.wait(0.05)
 
         assert await there.mode() == "poll"
-        assert [text.partition(":")[0] for text in caplog.messages] == ["dispatch.lost"]
+        assert [text.partition(" ")[0] for text in caplog.messages] == ["dispatch.lost"]
         assert "OOM" in caplog.text
         assert len(connected(own_redis)) <= 3, "whoever was refused has hung up"
         own_redis.command("CONFIG", "SET", "maxmemory", 0)

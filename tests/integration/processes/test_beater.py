@@ -81,7 +81,7 @@ async def test_a_store_that_is_away_is_asked_again_soon_and_said_once(
 
     assert pauses == [0.01] * 5
     assert [record.getMessage() for record in caplog.records] == [
-        "heart.store_unavailable: the disk is full"
+        'store.lost doing=beat error="the disk is full"'
     ]
     assert await beater.tick() == 10.0
 
@@ -110,7 +110,7 @@ async def test_a_beat_that_is_never_answered_is_given_up_before_the_lease_is(
 
     assert pause == 0.01
     assert [record.getMessage() for record in caplog.records] == [
-        "heart.store_unavailable: no answer"
+        'store.lost doing=beat error="no answer"'
     ]
     assert await beater.tick() == 0.05
     assert store.beats == ["w1"]

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-import structlog
 from tests.integration.worker.workshop import Workshop
 
 from holdfast.core.lifecycle import Outcome
 from holdfast.core.task import State
 from holdfast.worker.middleware.chain import Execute
-from holdfast.worker.middleware.logged import logged
 from holdfast.worker.run import Run
 
 
@@ -47,18 +45,6 @@ async def test_middleware_surrounds_every_kind_of_run_outermost_first(shop: Work
         "outer before in_a_thread",
         "outer after Failed",
     ]
-
-
-async def test_each_task_is_logged_when_asked_for(shop: Workshop) -> None:
-    @shop.task()
-    async def work() -> None: ...
-
-    task = await shop.submit(work)
-    with structlog.testing.capture_logs() as logs:
-        await shop.drain(middleware=[logged])
-
-    lines = [(line["event"], line["task"]) for line in logs if line["log_level"] == "debug"]
-    assert lines == [("task.started", task), ("task.ended", task)]
 
 
 async def test_a_middleware_that_fails_fails_the_attempt_not_the_worker(shop: Workshop) -> None:

@@ -11,10 +11,11 @@ from uuid import UUID
 import pytest
 
 from holdfast import InvalidOption, State, TaskFilter, TaskNotFound, fixed, where
-from holdfast.client import Client, IdMaker
+from holdfast.client import Client
 from holdfast.core.ids import is_task_id
 from holdfast.face import Face
 from holdfast.filters import FilterKeywords
+from holdfast.ids import IdMaker
 from holdfast.testing import MemoryApp
 
 

@@ -8,7 +8,6 @@ asks, and goes on when the answer comes.
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 import threading
 from collections.abc import Awaitable, Callable, Mapping
@@ -25,8 +24,9 @@ from holdfast.dispatch.redis.line import Line
 from holdfast.dispatch.redis.resp import Refused
 from holdfast.dispatch.redis.scripts import Scripts
 from holdfast.ending import end
+from holdfast.logs import EventLog
 
-logger = logging.getLogger(__name__)
+log = EventLog(__name__)
 
 BEAT: Final = 1.0
 """Seconds between two looks whether Redis is there and knows who sleeps."""
@@ -141,7 +141,7 @@ class Board:
             async with asyncio.timeout(PARTING):
                 return await open_ear(self._address, line.host, channel, ear.called)
         except (OSError, Refused) as error:
-            logger.debug("dispatch.deaf: %s", error)
+            log.debug("dispatch.register_failed", error=str(error))
             return None
 
     async def close(self) -> None:
@@ -189,7 +189,7 @@ class Board:
             try:
                 line, scripts = await self._connect(turn)
                 if told:
-                    logger.info("dispatch.back: wake-ups through Redis at %s again", self._address)
+                    log.info("dispatch.back", mode="redis", address=str(self._address))
                 told = False
                 self._change(line, scripts)
                 await self._serve_once(line, scripts)
@@ -199,7 +199,7 @@ class Board:
             except Exception as error:  # noqa: BLE001 - whatever it is, it costs latency only
                 if not told:
                     told = True
-                    logger.warning("dispatch.lost: %s", self._story(error))
+                    log.warning("dispatch.lost", error=self._story(error))
                 if self._line is not None:
                     self._line.drop(error)
                 self._change(None, None)
@@ -267,4 +267,4 @@ class Board:
         try:
             await self._rest()
         except Exception as error:  # noqa: BLE001 - then it costs what it costs
-            logger.debug("dispatch.restless: %s", error)
+            log.debug("dispatch.rest_failed", error=str(error))

@@ -11,17 +11,17 @@ import random
 import time
 
 import orjson
-import structlog
 
 from holdfast.client import Client
 from holdfast.core.callback import Callback
 from holdfast.core.task import Json, Task
 from holdfast.errors import TaskNotFound
+from holdfast.logs import EventLog
 from holdfast.server.callbacks.posting import TIME_LIMIT, CallFailed, NotCalled, post
 from holdfast.server.callbacks.signing import HEADER, sign
 from holdfast.worker.version import version
 
-log = structlog.get_logger("holdfast.server")
+log = EventLog("holdfast.server")
 
 AT_A_TIME = 16
 LEASE = 3 * TIME_LIMIT
@@ -61,7 +61,7 @@ class Courier:
             error, retry_in = str(problem), pause_after(notice.tries)
         if error is not None:
             log.warning(
-                "callback.failed", task=notice.task_id, tries=notice.tries, error=error,
+                "callback.failed", task_id=notice.task_id, tries=notice.tries, error=error,
                 retry_in=retry_in,
             )  # fmt: skip
         await self._client.callback_done(notice, retry_in=retry_in, error=error)

@@ -13,15 +13,15 @@ as many. So we vacuum ourselves, which locks nobody out, and two never do it at 
 from __future__ import annotations
 
 import asyncio
-import logging
 from typing import Final
 
 from holdfast.ending import end
 from holdfast.errors import HoldfastError
+from holdfast.logs import EventLog
 from holdfast.stores.postgres.connections import Connection, Connections
 from holdfast.stores.postgres.queries import Queries
 
-logger = logging.getLogger(__name__)
+log = EventLog(__name__)
 
 MANY: Final = 50_000
 """Dead rows from which a table is worth a visit, if they are also a tenth of the living: the larger
@@ -72,7 +72,7 @@ class Broom:
             else:  # too little for tables so large
                 self._look_at = passed + MANY
         except HoldfastError as error:
-            logger.debug("store.sweep_failed: %s", error)
+            log.debug("store.sweep_failed", error=str(error))
             left = passed
         finally:
             now = loop.time()

@@ -11,14 +11,12 @@ import sys
 import time
 from collections import Counter
 
-import structlog
-
 from holdfast.testing.simulation.history import run_history
 
 
 def main(arguments: list[str]) -> int:
     """Run histories one after the other; stop at the first that breaks a promise."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    logging.getLogger("holdfast").setLevel(logging.CRITICAL)
     seed = os.environ.get("SIM_SEED")
     first = int(seed) if seed else int(arguments[1]) if len(arguments) > 1 else 0
     number = 1 if seed else int(arguments[0]) if arguments else 1000

@@ -10,13 +10,12 @@ import asyncio
 import random
 from typing import Protocol
 
-import structlog
-
 from holdfast.errors import StoreUnavailable
+from holdfast.logs import EventLog
 from holdfast.traces import trace_of
 from holdfast.worker.outage import Outage
 
-log = structlog.get_logger("holdfast.worker")
+log = EventLog("holdfast.worker")
 
 AFTER_A_FAULT = 5.0
 

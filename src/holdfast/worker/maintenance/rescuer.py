@@ -11,19 +11,19 @@ from __future__ import annotations
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 
-import structlog
-
-from holdfast.core.attempt import Claim
+from holdfast.announcing import announce, fields_of
+from holdfast.core.attempt import Claim, Settlement
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.lifecycle import WorkerLost, settle
 from holdfast.core.task import TaskError, WorkerId
 from holdfast.herald import call_next
+from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import EVERYBODY, Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
 from holdfast.shielding import to_the_end
 
-log = structlog.get_logger("holdfast.worker")
+log = EventLog("holdfast.worker")
 
 LONGEST_LOOK = 2
 AT_A_TIME = 200
@@ -80,7 +80,10 @@ class Rescuer:
     async def _bury(self, worker: WorkerInfo, silent: float) -> None:
         if await self._store.bury(worker.id, beats=worker.beats):
             log.warning(
-                "worker.buried", worker=worker.id, host=worker.host, silent_seconds=round(silent, 1)
+                "worker.buried",
+                worker_id=worker.id,
+                host=worker.host,
+                silent_seconds=round(silent, 1),
             )
             del self._silent[worker.id]
 
@@ -92,9 +95,12 @@ class Rescuer:
         ]
         refusals = await self._store.save(settlements)
         # A refusal means that another rescuer, or the worker itself after all, was faster.
-        log.info("tasks.rescued", tasks=len(orphans) - len(refusals))
+        refused = {refusal.task_id for refusal in refusals}
+        pairs = list(zip(orphans, settlements, strict=True))
+        for claim, settlement in pairs:
+            if claim.task_id not in refused:
+                _say(claim, settlement)
         wake = self._dispatcher.wake
-        pairs = zip(orphans, settlements, strict=True)
         again = {claim.queue for claim, settled in pairs if settled.cause is not None}
         if again:  # their worker could take them; not everybody who sleeps may
             wake(dict.fromkeys(again, EVERYBODY))
@@ -104,6 +110,13 @@ class Rescuer:
 
     async def _call_next_to_the_end(self, locks: Collection[str]) -> None:
         await to_the_end(call_next(self._store, self._dispatcher.wake, locks))
+
+
+def _say(claim: Claim, settlement: Settlement) -> None:
+    if settlement.cause is None:
+        announce(log, claim, settlement)
+    else:
+        log.info("task.rescued", **fields_of(claim), worker_id=claim.worker_id)
 
 
 def _error(claim: Claim) -> TaskError:

@@ -7,9 +7,11 @@ until the worker closes the line or is gone.
 
 from __future__ import annotations
 
+import os
 import sys
 from contextlib import suppress
 
+from holdfast import logs
 from holdfast.core.lifecycle import Failed, Outcome
 from holdfast.worker.liveness import die_with_parent
 from holdfast.worker.loading import LoadedApp, load_app
@@ -38,11 +40,13 @@ def main(spec: str, fd: int, parent: int) -> None:
     if hello is None:
         return
     sys.path[:] = hello.head["sys_path"]
+    logs.before_user_code(os.environ.get("HOLDFAST_LOG_FORMAT"))
     try:
         app = load_app(spec)
     except BaseException as error:  # noqa: BLE001 - the user's module may raise anything
         channel.send(pack_outcome(Failed(describe(error)), None)._replace(kind=REFUSED))
         return
+    logs.inherit(runs_handlers=True)
     channel.send(Frame(READY, None))
     _serve(app, channel, interruption)
 

@@ -21,10 +21,10 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Self, TypeVar
 
-import structlog
-
+from holdfast import logs
 from holdfast.core.lifecycle import Failed, Outcome, Released, TimedOut, WorkerLost
 from holdfast.core.task import Cause, Cost, Json, Progress, TaskError
+from holdfast.logs import EventLog
 from holdfast.worker.exits import when_exited
 from holdfast.worker.groups import GROUPS
 from holdfast.worker.liveness import Liveness, describe_exit, liveness, resident
@@ -35,7 +35,7 @@ from holdfast.worker.processes.wire import Frame, Garbled, Unpacker, key_of
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.verdict import stopped
 
-log = structlog.get_logger("holdfast.worker")
+log = EventLog("holdfast.worker")
 
 T = TypeVar("T")
 
@@ -205,7 +205,7 @@ class ChildProcess(asyncio.Protocol):
         except Exception as error:  # noqa: BLE001 - nothing that is said here may harm the worker
             self._garbled = error
             run = self._run and self._run.claim.task_id
-            log.error("process.line_garbled", pid=self.pid, task=run, error=str(error))
+            log.error("process.line_garbled", pid=self.pid, task_id=run, error=str(error))
             self.kill()
 
     def connection_lost(self, _error: Exception | None) -> None:
@@ -291,6 +291,7 @@ def _spawn(app_spec: str, line: int) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [sys.executable, "-m", module, app_spec, str(line), str(os.getpid())],
         stdin=subprocess.DEVNULL,
+        env=logs.environment(),
         pass_fds=[line],
         # A session of its own: Ctrl-C in a terminal is the worker's to handle, and killing the
         # group kills all that the handler started.
