@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Request
 
 from holdfast.core.token import Scope, Token
+from holdfast.server.brake import Brake
 from holdfast.server.problems import Refused
 from holdfast.server.revoking import Good, Revoking
 
@@ -77,6 +78,7 @@ class Access:
         self._app = app
         self._check = check
         self._revoking = Revoking(good)
+        self._brake = Brake()
 
     async def __call__(self, scope: Request, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -97,7 +99,11 @@ class Access:
         if methods is not None and None in methods.values():
             _refuse_method(methods, method)
             return
-        token = await self._identify(scope)
+        try:
+            token = await self._identify(scope)
+        except Refused:
+            self._brake.failed((scope.get("client") or ("",))[0])
+            raise
         if methods is None:
             raise Refused(404, "not_found", f"there is nothing at {scope['path']!r}")
         _refuse_method(methods, method)

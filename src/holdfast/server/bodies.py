@@ -28,6 +28,8 @@ DEEPEST: Final = MAX_DEPTH + 4
 """Arguments may be `MAX_DEPTH` deep; around them are an object and a list."""
 MOST_VALUES: Final = 1_000_000
 """A few bytes of JSON can take a hundred bytes of memory, so values are counted before parsing."""
+SMALL: Final = 1024 * 1024
+"""Bytes of a request that carries no arguments, results or log lines."""
 
 _LONG_NUMBER: Final = re.compile(rb"[0-9]{19}").search
 
@@ -45,19 +47,27 @@ async def read_body(request: Request) -> bytes:
     return b"".join(chunks)
 
 
-async def read_json(request: Request) -> Json:
-    """The body as a JSON value."""
+async def read_json(request: Request, largest: int | None = SMALL) -> Json:
+    """The body as a JSON value. None for `largest`: what carries data may be as large as bodies
+    may be at all.
+    """
     require(request, JSON)
-    return parse(await read_body(request))
+    return parse(_small(await read_body(request), largest))
 
 
-async def read_optional_json(request: Request) -> Json:
+async def read_optional_json(request: Request, largest: int | None = SMALL) -> Json:
     """The body as a JSON value; an empty object if there is none."""
-    body = await read_body(request)
+    body = _small(await read_body(request), largest)
     if not body:
         return {}
     require(request, JSON)
     return parse(body)
+
+
+def _small(body: bytes, largest: int | None) -> bytes:
+    if largest is not None and len(body) > largest:
+        raise Refused(413, "body_too_large", f"expected {largest:,} bytes at most for this request")
+    return body
 
 
 async def read_lines(request: Request, longest: int) -> AsyncIterator[tuple[int, bytes]]:
@@ -120,16 +130,22 @@ def _count_keys(value: Json, depth: int) -> int:
     else:
         return 0
     if depth == 0:
-        raise Refused(400, "too_deep", f"the body is nested deeper than {DEEPEST} levels")
+        raise _too_deep()
     for item in many:
         if type(item) is dict or type(item) is list:
             keys += _count_keys(item, depth - 1)
     return keys
 
 
+def _too_deep() -> Refused:
+    return Refused(400, "too_deep", f"the body is nested deeper than {DEEPEST} levels")
+
+
 def _parse_carefully(body: bytes) -> Json:
     try:
         return json.loads(body, object_pairs_hook=_without_doubles, parse_int=_integer)
+    except RecursionError:  # in a value that another one of the same key hid before
+        raise _too_deep() from None
     except ValueError as error:  # an integer of thousands of digits
         raise Refused(400, "invalid_json", f"the body is no JSON: {error}") from None
 

@@ -22,6 +22,9 @@ SPELLED: Final = ConfigDict(extra="forbid")
 """For queries, where everything is text."""
 EXACT: Final = 2**53
 """Up to here a float is the integer it looks like."""
+FREE: Final = frozenset({"parameters", "result"})
+"""Members that hold whatever the client likes."""
+MOST_MEMBERS: Final = 50_000
 REFERENCE: Final = "#/components/schemas/{model}"
 
 T = TypeVar("T")
@@ -45,6 +48,10 @@ class Shape(Generic[T]):
         """A parsed body, checked. `Refused` lists all that is wrong with it; `at` is where it
         stands in a larger one.
         """
+        if _members(value) > MOST_MEMBERS:
+            raise Refused(
+                422, "invalid_request", f"expected {MOST_MEMBERS:,} members and items at most"
+            )
         try:
             return cast("T", self._check(value))
         except ValidationError as error:
@@ -66,6 +73,20 @@ class Shape(Generic[T]):
             else:
                 words[name] = text
         return self.read(words)
+
+
+def _members(value: Json) -> int:
+    """How many members and items there are, but for free values: each may be a mistake that is
+    told, and to collect a million of them takes seconds.
+    """
+    inner: list[Json]
+    if type(value) is dict:
+        inner = [item for name, item in value.items() if name not in FREE]
+    elif type(value) is list:
+        inner = value
+    else:
+        return 0
+    return len(value) + sum(_members(item) for item in inner if type(item) in {dict, list})
 
 
 def with_whole_numbers(value: Json) -> Json:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -44,6 +45,8 @@ REFUSED: Final[dict[str, bytes]] = {
     "deep parameters": arguments("[" * 70 + "]" * 70),
     "unclosed arrays": b"[" * DEEP,
     "a duplicate key": b'{"task_type": "shop.add", "task_type": "shop.mail", "parameters": {}}',
+    "a duplicate that hides an abyss": b'{"a": ' + b"[" * 1010 + b"]" * 1010 + b', "a": 1}',
+    "a duplicate that hides a shallow": b'{"a": ' + b"[" * 900 + b"]" * 900 + b', "a": 1}',
     "a duplicate parameter": b'{"task_type": "shop.add", "parameters": {"a": 1, "a": 2}}',
     "a duplicate spelled differently": (
         b'{"task_type": "shop.add", "parameters": {"a":1,"\\u0061":2}}'
@@ -222,3 +225,25 @@ def test_no_line_of_a_stream_breaks_it(server: LiveServer) -> None:
     }
 
     assert {name: answer.text for name, answer in answers.items() if answer.is_server_error} == {}
+
+
+CROWDS: Final = {
+    "/internal/workers/register": {f"key{n}": n for n in range(600_000)},
+    "/internal/workers/x/heartbeat": {"reports": [{f"key{n}": n for n in range(600_000)}]},
+    "/internal/workers/x/result": {"error": {f"key{n}": n for n in range(600_000)}},
+    "/api/v1/tokens": {f"key{n}": n for n in range(600_000)},
+    "/api/v1/tasks/actions": {"filter": {f"key{n}": n for n in range(600_000)}},
+    TASKS: {"task_type": "shop.add", "tags": {f"key{n}": n for n in range(600_000)}},
+}
+
+
+@pytest.mark.parametrize("path", CROWDS)
+def test_a_crowd_of_unknown_keys_does_not_block_the_server(server: LiveServer, path: str) -> None:
+    body = json.dumps(CROWDS[path]).encode()
+    before = time.process_time()
+
+    answer = server.admin.post(path, content=body, headers={"Content-Type": "application/json"})
+
+    assert answer.status_code in {413, 422}
+    assert len(answer.content) < 10_000
+    assert time.process_time() - before < 1.5, "the server is a thread of this process"

@@ -15,7 +15,7 @@ from tests.integration.server.live import LiveServer, serve
 from tests.integration.server.shop import make_app
 from tests.integration.server.wire import TASKS, answered, bearer, connection, drip, head, is_cut
 
-from holdfast.server import connections
+from holdfast.server import brake, connections
 from holdfast.testing.servers.postgres import PostgresServer
 
 GOOD = b'{"task_type": "shop.add", "parameters": {"a": 1}}'
@@ -366,3 +366,20 @@ def ended_by_revoking(server: LiveServer, token_id: str, sock: socket.socket) ->
     assert revoked
     assert time.monotonic() - at < 5, "a second, on a machine that has nothing else to do"
     return said
+
+
+def test_a_storm_of_bad_tokens_is_braked_and_a_good_one_passes(
+    either_server: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(brake, "MOST_FAILURES", 5)
+    anybody, good = either_server.client(), either_server.client("read")
+    bad = {"Authorization": "Bearer hf_0123456789abcdef_" + "A" * 43}
+    storm = [anybody.get(TASKS, headers=bad) for _ in range(8)]
+
+    assert [answer.status_code for answer in storm] == [401] * 5 + [429] * 3
+    assert storm[-1].json()["code"] == "too_many_bad_tokens"
+    assert 1 <= int(storm[-1].headers["retry-after"]) <= 60
+    assert good.get(TASKS).status_code == 200
+    assert anybody.get("/healthz").status_code == 200
+    monkeypatch.setattr(brake, "WINDOW", 0.0)
+    assert anybody.get(TASKS, headers=bad).status_code == 401

@@ -130,7 +130,7 @@ async def poll_for_tasks(request: Request) -> Response:
 
 @router.post(f"{PREFIX}/{{worker_id}}/result", **_one_or_many())
 async def take_results(request: Request) -> Response:
-    body = await read_json(request)
+    body = await read_json(request, None)
     if isinstance(body, list):
         return await _take_many(request, body)
     one = _read_result(body, "")
@@ -155,7 +155,7 @@ async def take_results(request: Request) -> Response:
     ),
 )
 async def take_heartbeat(request: Request) -> Response:
-    body = BEAT.read(await read_optional_json(request))
+    body = BEAT.read(await read_optional_json(request, None))
     worker_id = _worker(request)
     remote = await _remote(request)
     status = body.get("status")
