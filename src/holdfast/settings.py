@@ -1,8 +1,9 @@
 """Every knob, one name each: as a keyword, as `HOLDFAST_<NAME>`, and in `[tool.holdfast]`.
 
 A keyword wins over the environment, that over the nearest `pyproject.toml` (upward from the working
-directory), that over the default. A misspelt name or value is refused at once, with what was
-expected, what was found and where: a setting that is silently ignored is worse than none.
+directory, to the project's root at most), that over the default. A misspelt name or value is
+refused at once, with what was expected, what was found and where: a setting that is silently
+ignored is worse than none.
 
 This module stays light (no Pydantic): the supervisor of worker processes imports it.
 """
@@ -12,6 +13,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
@@ -233,11 +235,34 @@ def _from_keywords(keywords: Mapping[str, object]) -> Iterator[Given]:
 
 
 def _from_pyproject(folder: Path) -> Iterator[Given]:
-    places = (place / "pyproject.toml" for place in (folder, *folder.parents))
-    path = next((place for place in places if place.is_file()), None)
+    path = _pyproject(folder)
     if path is not None:
         label = f"in [tool.holdfast] of {path}"
         yield from _in_our_words((n, value, f"{n} {label}") for n, value in _table(path).items())
+
+
+def _pyproject(folder: Path) -> Path | None:
+    """The nearest file, upward to the project's root: a folder with `.git`, or the home. A folder
+    in which everybody may write (`/tmp`) is no part of a project, and ends the search.
+    """
+    home = Path(os.path.expanduser("~"))  # noqa: PTH111 - Path.home() raises where there is none
+    for place in (folder, *folder.parents):
+        found = place / "pyproject.toml"
+        if _is_open_to_all(place):
+            return found if place == folder and _is_mine(found) else None
+        if found.is_file():
+            return found
+        if place == home or (place / ".git").exists():
+            return None
+    return None
+
+
+def _is_open_to_all(folder: Path) -> bool:
+    return os.name == "posix" and bool(folder.stat().st_mode & stat.S_IWOTH)
+
+
+def _is_mine(file: Path) -> bool:
+    return file.is_file() and file.stat().st_uid in {0, os.getuid()}
 
 
 def _table(path: Path) -> Mapping[str, object]:

@@ -20,6 +20,13 @@ LONGEST = 2000
 
 _PRINTABLE: Final = re.compile(r"[!-~]+", re.ASCII)
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
+_GLOBAL_6: Final = ipaddress.ip_network("2000::/3")
+"""All that has ever been given out of version 6."""
+_SPECIAL: Final = tuple(
+    ipaddress.ip_network(network)
+    for network in ("192.0.0.0/24", "192.88.99.0/24", "2001::/23", "2001:db8::/32", "3fff::/20")
+)
+"""Of the registries of special addresses what not every Python takes for one."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -50,6 +57,10 @@ def is_public(address: Address) -> bool:
             inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
         if inner is not None:
             return is_public(inner)
+        if address not in _GLOBAL_6:
+            return False
+    if any(address in network for network in _SPECIAL if network.version == address.version):
+        return False
     return address.is_global and not address.is_multicast and not address.is_reserved
 
 

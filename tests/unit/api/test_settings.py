@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from dataclasses import fields
 from datetime import timedelta
 from pathlib import Path
@@ -203,6 +204,37 @@ def test_the_nearest_pyproject_upward_is_read(
     monkeypatch.chdir(elsewhere / "src" / "shop")
 
     assert Settings.load().concurrency == 3
+
+
+@pytest.mark.parametrize("stops", ["a root", "a home", "a folder for everybody"])
+def test_a_pyproject_beyond_the_project_is_not_read(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch, stops: str
+) -> None:
+    write_table(elsewhere, "concurrency = 3")
+    project = elsewhere / "project"
+    (project / "src").mkdir(parents=True)
+    monkeypatch.chdir(project / "src")
+    match stops:
+        case "a root":
+            (project / ".git").mkdir()
+        case "a home":
+            monkeypatch.setenv("HOME", str(project))
+        case _:
+            elsewhere.chmod(0o777)
+
+    assert Settings.load().concurrency == 10
+
+
+def test_a_pyproject_in_a_folder_for_everybody_is_read_only_there_and_only_if_it_is_ours(
+    elsewhere: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_table(elsewhere, "concurrency = 3")
+    elsewhere.chmod(0o777)
+
+    assert Settings.load().concurrency == 3
+    monkeypatch.setattr(os, "getuid", lambda: 12345)
+    if (elsewhere / "pyproject.toml").stat().st_uid != 0:
+        assert Settings.load().concurrency == 10
 
 
 @pytest.mark.parametrize("name", ["leese", "max_retry", "LEASE", "queue", "xyz"])

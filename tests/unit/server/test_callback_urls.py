@@ -25,6 +25,24 @@ PRIVATE = [
     "http://169.254.169.254/latest/meta-data",
     "http://0.0.0.0/",
     "http://224.0.0.1/",
+    "http://[fec0::1]/",
+    "http://[3fff::1]/",
+    "http://[5f00::1]/",
+    "http://[64:ff9b:1::1]/",
+    "http://[64:ff9b::a00:1]/",
+    "http://[::7f00:1]/",
+    "http://[100::1]/",
+    "http://[2001:db8::1]/",
+    "http://[2001:2::1]/",
+    "http://[2001:0:7f00:1:0:0:f5ff:fffe]/",
+    "http://[fc00::1]/",
+    "http://[fe80::1]/",
+    "http://[ff0e::1]/",
+    "http://100.64.0.1/",
+    "http://192.0.0.8/",
+    "http://192.88.99.1/",
+    "http://198.18.0.1/",
+    "http://240.0.0.1/",
     "http://printer.local/",
     "http://metadata.google.internal/",
 ]
@@ -60,7 +78,9 @@ def test_what_is_no_web_address_is_refused(url: object) -> None:
         check_callback(url, {"example.org"})
 
 
-@pytest.mark.parametrize("url", ["https://example.org", "http://8.8.8.8:8080/a?b=c#d"])
+@pytest.mark.parametrize(
+    "url", ["https://example.org", "http://8.8.8.8:8080/a?b=c#d", "http://[2606:4700::1111]/"]
+)
 def test_a_public_address_is_taken(url: str) -> None:
     assert check_callback(url) == url
 
