@@ -148,11 +148,11 @@ def rest_routes() -> str:
     rows = [
         (
             f"`{method} {path}`",
-            f"`{scope}`" if scope else "none",
+            str(rule) if rule else "none",
             page["paths"][path][method.lower()]["summary"] if path in page["paths"] else THE_PAGE,
         )
         for path, methods in TABLE.items()
-        for method, scope in methods.items()
+        for method, rule in methods.items()
     ]
     return table(("route", "scope", "what it does"), rows)
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -16,19 +17,21 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from holdfast.announcing import Gate, announce_cancelled, announce_requeued
+from holdfast.core import keys
 from holdfast.core.attempt import History
 from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo
+from holdfast.core.ids import marked
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import Page, TaskFilter
-from holdfast.core.stats import Stats
+from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, State, Task, TaskId, WorkerId
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
 from holdfast.definitions.context import current_context
 from holdfast.definitions.readers import read_key, read_name
 from holdfast.definitions.registry import Registry
-from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
+from holdfast.errors import IdempotencyConflict, InvalidOption, InvalidTransition, TaskNotFound
 from holdfast.filters import FilterKeywords, TaskRef, read_id, where
 from holdfast.fleet import as_now, knows_queue
 from holdfast.herald import call_next
@@ -86,13 +89,20 @@ class Client:
         """Store one task. When it returns, the task is durable."""
         return (await self.submit_many([call]))[0]
 
-    async def submit_many(self, calls: Sequence[Call[Any]]) -> Sequence[Added]:
-        """Store many tasks in one step, all or none; the answers come in the same order."""
+    async def submit_many(
+        self, calls: Sequence[Call[Any]], *, mark: bytes | None = None
+    ) -> Sequence[Added]:
+        """Store many tasks in one step, all or none; the answers come in the same order.
+
+        The ids of new ones bear the `mark` of this key (`core.ids.marked`).
+        """
         if not calls:
             return []
         self._refuse_to_wait_for_itself()
-        tasks = self._new_tasks(calls)
-        return self._said(tasks, await self._add(tasks, _counts(tasks)))
+        tasks = self._new_tasks(calls, mark)
+        with _key_as_given():
+            added = await self._add(tasks, _counts(tasks))
+        return self._said(tasks, added)
 
     def submit_within(self, calls: Sequence[Call[Any]], connection: object) -> Sequence[Added]:
         """Store tasks inside the transaction that is open on the caller's connection.
@@ -102,7 +112,8 @@ class Client:
         """
         window = self.settings.idempotency_window
         tasks = self._new_tasks(calls)
-        added = self.store.add_within(connection, tasks, idempotency_window=window)
+        with _key_as_given():
+            added = self.store.add_within(connection, tasks, idempotency_window=window)
         self._hint(tasks)
         return self._said(tasks, added)
 
@@ -112,26 +123,29 @@ class Client:
         """The same through an asynchronous connection."""
         window = self.settings.idempotency_window
         tasks = self._new_tasks(calls)
-        added = await self.store.add_within_async(connection, tasks, idempotency_window=window)
+        with _key_as_given():
+            added = await self.store.add_within_async(connection, tasks, idempotency_window=window)
         self._hint(tasks)
         return self._said(tasks, added)
 
     async def get(self, task_id: TaskRef) -> Task:
         """The whole picture of one task."""
         wanted = read_id(task_id)
-        return _found(await self.store.get(wanted), wanted)
+        return keys.shown(_found(await self.store.get(wanted), wanted))
 
-    async def get_by_key(self, key: str, *, name: str | None = None) -> Task:
-        """The newest task with this idempotency or unique key, of this name if one is given;
-        `TaskNotFound` if there is none. A key may be found as long as its task is kept. There is no
-        index for it: on a store of millions of tasks this takes seconds.
+    async def get_by_key(
+        self, key: str, *, name: str | None = None, owner: str | None = None
+    ) -> Task:
+        """The newest task with this idempotency or unique key, of this name if one is given, and of
+        this owner or of none; `TaskNotFound` if there is none. A key may be found as long as its
+        task is kept. There is no index for it: on a store of millions of tasks this takes seconds.
         """
         wanted = read_key("key", key)
         for chosen in (
-            where(idempotency_key=wanted, name=name),
-            where(unique_key=wanted, name=name),
+            where(idempotency_key=wanted, name=name, owner=owner),
+            where(unique_key=wanted, name=name, owner=owner),
         ):
-            page = await self.store.list(chosen, limit=1)
+            page = await self.list(chosen, limit=1)
             if page.tasks:
                 return page.tasks[0]
         raise TaskNotFound(wanted)
@@ -152,7 +166,8 @@ class Client:
         if not 1 <= limit <= MOST_PER_PAGE:
             raise InvalidOption("limit", f"expected 1 to {MOST_PER_PAGE}, got {limit}")
         chosen = _filter(which, words)
-        return await self.store.list(chosen, limit=limit, after=after, oldest_first=oldest_first)
+        page = await self.store.list(chosen, limit=limit, after=after, oldest_first=oldest_first)
+        return replace(page, tasks=tuple(map(keys.shown, page.tasks)))
 
     async def count(
         self,
@@ -172,12 +187,16 @@ class Client:
 
     async def why(self, task_id: TaskRef) -> Why:
         """Why the task is not running, in words, with its place in line."""
+        return explain(await self.standing(task_id))
+
+    async def standing(self, task_id: TaskRef) -> Standing:
+        """The facts behind `why`."""
         wanted = read_id(task_id)
         standing = _found(await self.store.standing(wanted), wanted)
         if standing.task.state in CANCELLABLE_AT_ONCE:
             workers = tuple(await self._as_now(standing.workers))
             standing = replace(standing, workers=workers)
-        return explain(standing)
+        return standing
 
     async def cancel(self, task_id: TaskRef) -> Task:
         """Cancel one task: at once if it has not started, else its worker is asked to stop it.
@@ -187,7 +206,7 @@ class Client:
         wanted = read_id(task_id)
         changed = await self._cancel(TaskFilter(ids=(wanted,)), limit=1)
         if changed:
-            return changed[0]
+            return keys.shown(changed[0])
         task = await self.get(wanted)
         if task.cancel_requested and task.state is State.RUNNING:
             return task
@@ -220,7 +239,7 @@ class Client:
         wanted = read_id(task_id)
         changed = await self._requeue(TaskFilter(ids=(wanted,)), limit=1)
         if changed:
-            return changed[0]
+            return keys.shown(changed[0])
         task = await self.get(wanted)
         if task.state in REQUEUEABLE:
             raise InvalidOption(
@@ -390,8 +409,12 @@ class Client:
         if isinstance(self.dispatcher, HintingDispatcher):
             self.dispatcher.wake_soon(_counts(tasks))
 
-    def _new_tasks(self, calls: Sequence[Call[Any]]) -> Sequence[NewTask]:
+    def _new_tasks(
+        self, calls: Sequence[Call[Any]], mark: bytes | None = None
+    ) -> Sequence[NewTask]:
         ids = self._ids.make(len(calls))
+        if mark is not None:
+            ids = (marked(task_id, mark) for task_id in ids)
         return [self._new_task(call, task_id) for call, task_id in zip(calls, ids, strict=True)]
 
     def _new_task(self, call: Call[Any], task_id: TaskId) -> NewTask:
@@ -463,7 +486,16 @@ _OWN: Final = NewTask._fields[:3]
 def _filter(which: TaskFilter | None, words: FilterKeywords) -> TaskFilter:
     if which is not None and words:
         raise InvalidOption(next(iter(words)), "give a filter or single words, not both")
-    return where(**words) if which is None else which
+    return keys.by_stored_key(where(**words) if which is None else which)
+
+
+@contextmanager
+def _key_as_given() -> Iterator[None]:
+    """Name a key in an error as it was given, not as it is kept."""
+    try:
+        yield
+    except IdempotencyConflict as error:
+        raise IdempotencyConflict(keys.shown_key(error.key) or "", error.task_id) from None
 
 
 def _dead_unless_told(which: TaskFilter) -> TaskFilter:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
+from holdfast.core.keys import stored_key
 from holdfast.core.task import Added, NewTask, Priority, TaskId
 from holdfast.definitions.backoff import dump_policy
 from holdfast.definitions.callbacks import check_callback
@@ -71,8 +72,8 @@ class Call(Generic[R_co]):
             max_retries=max_retries,
             timeout=None if timeout == math.inf else timeout,
             retry=None if options.retry is None else dump_policy(options.retry),
-            unique_key=self.unique_key,
-            idempotency_key=options.idempotency_key,
+            unique_key=stored_key(options.owner, self.unique_key),
+            idempotency_key=stored_key(options.owner, options.idempotency_key),
             fingerprint=self.fingerprint,
             lock=self.lock,
             requires=definition.requires if options.requires is None else options.requires,

@@ -19,10 +19,11 @@ from holdfast.core.task import (
     State,
     SubmitOutcome,
     TaskError,
+    TaskId,
 )
 from holdfast.core.token import Scope
 from holdfast.core.why import Why
-from holdfast.http.values import RemotePage, RemoteTask, RemoteToken, Submitted
+from holdfast.http.values import BriefTask, RemotePage, RemoteTask, RemoteToken, Submitted
 
 
 def submitted(data: Json) -> Submitted:
@@ -62,6 +63,16 @@ def task(data: Json) -> RemoteTask:
         reason=None if data["reason"] is None else Reason(data["reason"]),
         progress=None if data["progress"] is None else Progress(**data["progress"]),
         cost=Cost(**data["cost"]),
+        cancel_requested=data["cancel_requested"],
+    )
+
+
+def steered(data: Json) -> RemoteTask | BriefTask:
+    if "parameters" in data:
+        return task(data)
+    return BriefTask(
+        id=TaskId(data["task_id"]),
+        state=State(data["status"]),
         cancel_requested=data["cancel_requested"],
     )
 

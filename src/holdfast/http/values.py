@@ -79,6 +79,15 @@ class RemoteTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BriefTask:
+    """A task that was steered with a token that may not read it."""
+
+    id: TaskId
+    state: State
+    cancel_requested: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RemotePage:
     """One page of tasks. Pass `next` as `after` to get the one after; None means the end."""
 

@@ -26,7 +26,7 @@ from holdfast.filters import FilterKeywords, TaskRef, read_id
 from holdfast.http import reading
 from holdfast.http.choosing import filter_of, query_of
 from holdfast.http.talk import Pause, Talk, ask
-from holdfast.http.values import RemotePage, RemoteTask, RemoteToken, Submitted
+from holdfast.http.values import BriefTask, RemotePage, RemoteTask, RemoteToken, Submitted
 
 TASKS = "/api/v1/tasks"
 DEAD = "/api/v1/dead-letters"
@@ -99,10 +99,14 @@ class Verbs:
         query = {"traceback": "true"} if traceback else {}
         return reading.task((yield from ask("GET", _task(task_id), query=query)))
 
-    def get_by_key(self, key: str, *, name: str | None = None) -> Talk[RemoteTask]:
-        """The newest task with this idempotency or unique key; `TaskNotFound` if there is none."""
+    def get_by_key(
+        self, key: str, *, name: str | None = None, owner: str | None = None
+    ) -> Talk[RemoteTask]:
+        """The newest task with this idempotency or unique key, of this owner or of none;
+        `TaskNotFound` if there is none.
+        """
         for word in ("idempotency_key", "unique_key"):
-            words: FilterKeywords = {"name": name, word: key}  # type: ignore[misc] # either name
+            words: FilterKeywords = {"name": name, "owner": owner, word: key}  # type: ignore[misc] # either name
             page = yield from self.list(limit=1, **words)
             if page.tasks:
                 return page.tasks[0]
@@ -130,17 +134,22 @@ class Verbs:
         """Why the task is not running, in words, with its place in line."""
         return reading.why((yield from ask("GET", f"{_task(task_id)}/why")))
 
-    def cancel(self, task_id: TaskRef) -> Talk[RemoteTask]:
-        """Cancel one task: at once if it has not started, else its worker is asked to stop it."""
-        return reading.task((yield from ask("POST", f"{_task(task_id)}/cancel")))
+    def cancel(self, task_id: TaskRef) -> Talk[RemoteTask | BriefTask]:
+        """Cancel one task: at once if it has not started, else its worker is asked to stop it.
+
+        The answer is brief for a token without the scope `read`.
+        """
+        return reading.steered((yield from ask("POST", f"{_task(task_id)}/cancel")))
 
     def cancel_many(self, *, dry_run: bool = False, **words: Unpack[FilterKeywords]) -> Talk[int]:
         """Cancel every matching task that has not ended; how many were cancelled or asked."""
         return (yield from _act("cancel", words, dry_run=dry_run))
 
-    def retry(self, task_id: TaskRef) -> Talk[RemoteTask]:
-        """Start one task again: an ended one anew, one that waits for its retry right now."""
-        return reading.task((yield from ask("POST", f"{_task(task_id)}/retry")))
+    def retry(self, task_id: TaskRef) -> Talk[RemoteTask | BriefTask]:
+        """Start one task again: an ended one anew, one that waits for its retry right now. The
+        answer is as brief as that of `cancel`.
+        """
+        return reading.steered((yield from ask("POST", f"{_task(task_id)}/retry")))
 
     def replay(
         self, *, pace: float | None = None, dry_run: bool = False, **words: Unpack[FilterKeywords]

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Final
+from enum import StrEnum
+from typing import Final, NamedTuple
 
 from starlette.types import ASGIApp, Receive, Send
 from starlette.types import Scope as Request
@@ -24,39 +25,71 @@ from holdfast.server.revoking import Good, Revoking
 ALIAS: Final = "/api/"
 PREFIX: Final = "/api/v1/"
 TASKS: Final = f"{PREFIX}tasks"
-TABLE: Final[Mapping[str, Mapping[str, Scope | None]]] = {
+
+
+class Bound(StrEnum):
+    """What a route does for a token that is bound to an owner, queues or task names."""
+
+    OWN = "own"
+    """It goes through `reach`: for such a token no other task is there."""
+    SAME = "same"
+    """It is about no task: the same as for everybody."""
+    REFUSED = "refused"
+    """It is about the whole store: 403."""
+
+
+class Rule(NamedTuple):
+    """Who may come in: a token with one of these scopes, and `admin`, which may do everything."""
+
+    scopes: tuple[Scope, ...]
+    bound: Bound
+
+    def __str__(self) -> str:
+        return " or ".join(f"`{scope}`" for scope in self.scopes)
+
+
+_READ: Final = Rule((Scope.READ,), Bound.OWN)
+_SUBMIT: Final = Rule((Scope.SUBMIT,), Bound.OWN)
+_STEER_ONE: Final = Rule((Scope.SUBMIT, Scope.OPERATE), Bound.OWN)
+_STEER: Final = Rule((Scope.OPERATE,), Bound.OWN)
+_READ_ALL: Final = Rule((Scope.READ,), Bound.REFUSED)
+_STEER_ALL: Final = Rule((Scope.OPERATE,), Bound.REFUSED)
+_ADMIN: Final = Rule((Scope.ADMIN,), Bound.REFUSED)
+_WORKER: Final = Rule((Scope.WORKER,), Bound.OWN)
+
+TABLE: Final[Mapping[str, Mapping[str, Rule | None]]] = {
     "/healthz": {"GET": None},
     "/readyz": {"GET": None},
-    "/openapi.json": {"GET": Scope.READ},
-    TASKS: {"GET": Scope.READ, "POST": Scope.SUBMIT},
-    f"{TASKS}/actions": {"POST": Scope.ADMIN},
-    f"{TASKS}/{{task_id}}": {"GET": Scope.READ, "DELETE": Scope.SUBMIT},
-    f"{TASKS}/{{task_id}}/cancel": {"POST": Scope.SUBMIT},
-    f"{TASKS}/{{task_id}}/retry": {"POST": Scope.SUBMIT},
-    f"{TASKS}/{{task_id}}/attempts": {"GET": Scope.READ},
-    f"{TASKS}/{{task_id}}/events": {"GET": Scope.READ},
-    f"{TASKS}/{{task_id}}/why": {"GET": Scope.READ},
-    "/api/v1/queue/stats": {"GET": Scope.READ},
-    "/api/v1/queues": {"GET": Scope.READ},
-    "/api/v1/queues/{queue}/pause": {"POST": Scope.ADMIN},
-    "/api/v1/queues/{queue}/resume": {"POST": Scope.ADMIN},
-    "/api/v1/workers": {"GET": Scope.READ},
-    "/api/v1/workers/{worker_id}/drain": {"POST": Scope.ADMIN},
-    "/api/v1/dead-letters": {"GET": Scope.READ},
-    "/api/v1/dead-letters/replay": {"POST": Scope.ADMIN},
-    "/api/v1/dead-letters/discard": {"POST": Scope.ADMIN},
-    "/api/v1/dead-letters/{task_id}/replay": {"POST": Scope.ADMIN},
-    "/api/v1/tokens": {"GET": Scope.ADMIN, "POST": Scope.ADMIN},
-    "/api/v1/tokens/{token_id}": {"DELETE": Scope.ADMIN},
-    "/internal/workers/register": {"POST": Scope.WORKER},
-    "/internal/workers/{worker_id}/poll": {"POST": Scope.WORKER},
-    "/internal/workers/{worker_id}/result": {"POST": Scope.WORKER},
-    "/internal/workers/{worker_id}/heartbeat": {"POST": Scope.WORKER},
-    "/internal/workers/{worker_id}/drain": {"POST": Scope.WORKER},
+    "/openapi.json": {"GET": Rule((Scope.READ,), Bound.SAME)},
+    TASKS: {"GET": _READ, "POST": _SUBMIT},
+    f"{TASKS}/actions": {"POST": _STEER},
+    f"{TASKS}/{{task_id}}": {"GET": _READ, "DELETE": _STEER_ONE},
+    f"{TASKS}/{{task_id}}/cancel": {"POST": _STEER_ONE},
+    f"{TASKS}/{{task_id}}/retry": {"POST": _STEER_ONE},
+    f"{TASKS}/{{task_id}}/attempts": {"GET": _READ},
+    f"{TASKS}/{{task_id}}/events": {"GET": _READ},
+    f"{TASKS}/{{task_id}}/why": {"GET": _READ},
+    "/api/v1/queue/stats": {"GET": _READ_ALL},
+    "/api/v1/queues": {"GET": _READ_ALL},
+    "/api/v1/queues/{queue}/pause": {"POST": _STEER_ALL},
+    "/api/v1/queues/{queue}/resume": {"POST": _STEER_ALL},
+    "/api/v1/workers": {"GET": _READ_ALL},
+    "/api/v1/workers/{worker_id}/drain": {"POST": _STEER_ALL},
+    "/api/v1/dead-letters": {"GET": _READ},
+    "/api/v1/dead-letters/replay": {"POST": _STEER},
+    "/api/v1/dead-letters/discard": {"POST": _STEER},
+    "/api/v1/dead-letters/{task_id}/replay": {"POST": _STEER},
+    "/api/v1/tokens": {"GET": _ADMIN, "POST": _ADMIN},
+    "/api/v1/tokens/{token_id}": {"DELETE": _ADMIN},
+    "/internal/workers/register": {"POST": _WORKER},
+    "/internal/workers/{worker_id}/poll": {"POST": _WORKER},
+    "/internal/workers/{worker_id}/result": {"POST": _WORKER},
+    "/internal/workers/{worker_id}/heartbeat": {"POST": _WORKER},
+    "/internal/workers/{worker_id}/drain": {"POST": _WORKER},
 }
-"""Path → method → the scope it takes; None is open to everybody. `admin` may do everything."""
+"""Path → method → the rule; None is open to everybody."""
 
-Methods = Mapping[str, Scope | None]
+Methods = Mapping[str, Rule | None]
 Check = Callable[[str], Awaitable[Token | None]]
 
 TOKEN: Final = "holdfast.token"  # noqa: S105 - the key in the ASGI scope, no secret
@@ -107,16 +140,14 @@ class Access:
         if methods is None:
             raise Refused(404, "not_found", f"there is nothing at {scope['path']!r}")
         _refuse_method(methods, method)
-        needed = methods[method]
-        if needed not in token.scopes and Scope.ADMIN not in token.scopes:
+        rule = methods[method]
+        assert rule is not None
+        _refuse_scope(rule, token)
+        if rule.bound is Bound.REFUSED and token.bounds.is_narrow:
             raise Refused(
                 403,
-                "insufficient_scope",
-                f"this takes a token with the scope {needed!s}; this one has "
-                f"{', '.join(sorted(token.scopes)) or 'none'}",
-                headers={
-                    "WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{needed!s}"'
-                },
+                "bound_token",
+                "this is about all that is in the store, and this token is bound to a part of it",
             )
         scope[TOKEN] = token
 
@@ -154,6 +185,20 @@ def _refuse_method(methods: Methods, method: str) -> None:
             "method_not_allowed",
             f"{method} is not allowed here; {allowed} is",
             headers={"Allow": allowed},
+        )
+
+
+def _refuse_scope(rule: Rule, token: Token) -> None:
+    if not token.may(*rule.scopes):
+        words = " or ".join(rule.scopes)
+        raise Refused(
+            403,
+            "insufficient_scope",
+            f"this takes a token with the scope {words}; this one has "
+            f"{', '.join(sorted(token.scopes)) or 'none'}",
+            headers={
+                "WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{rule.scopes[0]}"'
+            },
         )
 
 

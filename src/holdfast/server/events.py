@@ -27,6 +27,7 @@ from holdfast.server.access import TASKS
 from holdfast.server.documented import TASK_ID, documented
 from holdfast.server.models.tasks import NoQuery
 from holdfast.server.news import Message, Place, news
+from holdfast.server.service import service_of
 from holdfast.server.shape import Shape
 from holdfast.server.watching import Watch, Watches, look
 
@@ -81,9 +82,11 @@ def _described() -> dict[str, Any]:
 @router.get(f"{TASKS}/{{task_id}}/events", **_described())
 async def events(request: Request) -> Response:
     PLAIN.read_query(request.query_params)
-    client: Client = await request.app.state.service.verbs()
+    service = service_of(request)
+    client = await service.verbs()
     place = Place.read(request.headers.get("last-event-id"))
     task_id = read_id(request.path_params["task_id"])
+    await (await service.reach(request)).get(task_id)
     snapshot = await look(client, task_id)
     if snapshot.is_final and place != Place() and not any(news(snapshot, place)):
         return Response(status_code=204)

@@ -72,7 +72,7 @@ def page(app: FastAPI, holdfast: Holdfast, version: str) -> dict[str, Any]:
             if needed is None:
                 operation["security"] = []
             else:
-                said = f"Scope: `{needed}`."
+                said = f"Scope: {needed}."
                 operation["description"] = f"{operation.get('description', '')}\n\n{said}".strip()
     return made
 

@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from itertools import accumulate, takewhile
 from typing import Final, TypeVar
 
-from holdfast.client import Client
 from holdfast.core.attempt import Attempt, Event, History
 from holdfast.core.query import Page, TaskFilter, page_of
 from holdfast.core.task import Task, TaskError
+from holdfast.server.reach import Reach
 
 PAGE_BYTES = 8 * 1024 * 1024
 STEP: Final = 25
@@ -21,14 +21,14 @@ T = TypeVar("T")
 
 
 async def read_page(
-    client: Client, which: TaskFilter, *, limit: int, after: str | None, oldest_first: bool
+    reach: Reach, which: TaskFilter, *, limit: int, after: str | None, oldest_first: bool
 ) -> Page:
     """A page of up to `limit` tasks, and of `PAGE_BYTES` unless its first one alone is larger."""
     found: list[Task] = []
     left = PAGE_BYTES
     while True:
         step = min(STEP, limit - len(found))
-        page = await client.list(which, limit=step, after=after, oldest_first=oldest_first)
+        page = await reach.list(which, limit=step, after=after, oldest_first=oldest_first)
         for task in page.tasks:
             left -= _size_of_task(task)
             if left < 0 and found:

@@ -8,9 +8,12 @@ from starlette.requests import Request
 
 from holdfast.app import Holdfast
 from holdfast.client import Client
+from holdfast.core.task import Json, Task
 from holdfast.core.token import Scope, Token
+from holdfast.server import views
 from holdfast.server.access import TOKEN
 from holdfast.server.numbers import Gauge
+from holdfast.server.reach import Reach
 from holdfast.server.submission import Submissions
 from holdfast.server.views import TaskView
 
@@ -28,6 +31,10 @@ class Service:
         """The client, its store open. The store may come up later than the server."""
         return await self.holdfast.verbs()
 
+    async def reach(self, request: Request) -> Reach:
+        """The verbs about tasks, as far as the request's token reaches."""
+        return Reach(await self.verbs(), token_of(request))
+
     async def check(self, text: str) -> Token | None:
         """The token that a request came with, if it holds."""
         return await (await self.verbs()).tokens.check(text)
@@ -35,6 +42,12 @@ class Service:
     async def good(self, token_ids: Collection[str]) -> Collection[str]:
         """Those of the tokens that hold, whoever may have revoked them since."""
         return await (await self.verbs()).tokens.good(token_ids)
+
+    async def shown(self, request: Request, task: Task) -> Json:
+        """A task for the request's token: all of it to those who may read."""
+        if not token_of(request).may(Scope.READ):
+            return views.brief(task)
+        return (await self.view(await self.verbs())).task(task)
 
     async def view(self, client: Client, *, with_traceback: bool = False) -> TaskView:
         """How tasks are shown now."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -85,8 +85,10 @@ class Submissions:
                 "$", f"the task is {size:,} bytes of JSON, its parameters may be {limit:,}"
             )
 
-    def many(self, bodies: Sequence[Json], size: int) -> list[Call[Any]]:
-        """The calls of an array, which was `size` bytes long."""
+    def many(
+        self, bodies: Sequence[Json], size: int, bounded: Callable[[Call[Any]], Call[Any]]
+    ) -> list[Call[Any]]:
+        """The calls of an array, which was `size` bytes long, each as `bounded` allows it."""
         if not 1 <= len(bodies) <= MOST_AT_ONCE:
             raise Refused(
                 422, "invalid_request", f"expected 1 to {MOST_AT_ONCE:,} tasks, got {len(bodies):,}"
@@ -96,7 +98,7 @@ class Submissions:
             try:
                 if size > self._settings.max_payload:
                     self.refuse_large(len(orjson.dumps(body)))
-                calls.append(self.one(body))
+                calls.append(bounded(self.one(body)))
             except (HoldfastError, Refused) as error:
                 raise located(error, f"[{n}]", index=n) from None
         return calls

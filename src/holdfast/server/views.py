@@ -121,6 +121,15 @@ class TaskView:
         return self._aging.effective(task.rank, whole * MICROSECONDS + elapsed.microseconds)
 
 
+def brief(task: Task) -> Json:
+    """What those are told who may steer a task but not read it."""
+    return {
+        "task_id": task.id,
+        "status": task.state.value,
+        "cancel_requested": task.cancel_requested,
+    }
+
+
 def decoded(raw: bytes | None) -> Json:
     """Stored JSON as a value; bytes that are none (encrypted, say) as text."""
     if raw is None:

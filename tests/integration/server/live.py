@@ -14,13 +14,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, Unpack
 
 import httpx
 import uvicorn
 from fastapi import FastAPI
 
 from holdfast import Holdfast
+from holdfast.bounds import BoundWords
 from holdfast.core.duration import Duration
 from holdfast.server.app import create_app
 from holdfast.server.connections import at_most
@@ -41,19 +42,23 @@ class LiveServer:
         self._clients: list[httpx.Client] = []
         self._admin: httpx.Client | None = None
 
-    def token(self, *scopes: str, expires: Duration | None = None) -> str:
+    def token(
+        self, *scopes: str, expires: Duration | None = None, **bounds: Unpack[BoundWords]
+    ) -> str:
         """The text of a new token."""
         tokens = self.app.client.tokens
-        return self.app.wait_for(tokens.create("test", scopes, expires))[1]
+        return self.app.wait_for(tokens.create("test", scopes, expires, **bounds))[1]
 
     def new_token(self, *scopes: str) -> tuple[str, str]:
         """A new token's id and text."""
         token, text = self.app.wait_for(self.app.client.tokens.create("test", scopes))
         return token.id, text
 
-    def client(self, *scopes: str, timeout: float = PATIENCE) -> httpx.Client:
+    def client(
+        self, *scopes: str, timeout: float = PATIENCE, **bounds: Unpack[BoundWords]
+    ) -> httpx.Client:
         """A client with a token of these scopes; without any, none."""
-        headers = {"Authorization": f"Bearer {self.token(*scopes)}"} if scopes else {}
+        headers = {"Authorization": f"Bearer {self.token(*scopes, **bounds)}"} if scopes else {}
         client = httpx.Client(base_url=self.url, headers=headers, timeout=timeout)
         self._clients.append(client)
         return client

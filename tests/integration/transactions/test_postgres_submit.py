@@ -352,3 +352,22 @@ async def test_a_submit_in_sql_is_seen_at_commit_and_runs(
         await app.run_worker(burst=True)
 
     assert await app.handle(str(task_id)).result_async() == "ada"
+
+
+async def test_keys_of_a_submit_in_sql_belong_to_its_owner(
+    app: Holdfast, send: Send, bookshop: PostgresBookshop
+) -> None:
+    owned = send.options(owner="ada", unique_key="u", idempotency_key="i")
+    first = await owned.submit_async("ada")
+    connection = await asyncpg.connect(bookshop.url)
+    ask = "SELECT holdfast.submit('send', owner => $1, unique_key => 'u')"
+
+    hers = await connection.fetchval(ask, "ada")
+    others = await connection.fetchval(ask, "bob")
+    (row,) = await connection.fetch(
+        "SELECT unique_key, idempotency_key FROM holdfast.tasks WHERE id = $1", hers
+    )
+    await connection.close()
+
+    assert (str(hers), str(others) != first.id) == (first.id, True)
+    assert tuple(row) == ("u", "i")

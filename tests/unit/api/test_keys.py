@@ -147,3 +147,25 @@ def test_fingerprints_are_equal_in_every_process() -> None:
 
     assert len(prints) == 1
     assert len(prints.pop().strip()) == 40
+
+
+def test_keys_belong_to_the_owner_and_are_shown_as_they_were_given(app: MemoryApp) -> None:
+    @app.task
+    def work(n: int) -> None: ...
+
+    annas = work.options(owner="anna", unique_key="u", idempotency_key="i")
+    first, again = annas.submit(1), annas.submit(1)
+    other = work.options(owner="bert", unique_key="u", idempotency_key="i").submit(2)
+    nobodys = work.options(unique_key="u", idempotency_key="i").submit(3)
+
+    assert first.id == again.id
+    assert len({first.id, other.id, nobodys.id}) == 3
+    for handle, owner in ((first, "anna"), (other, "bert"), (nobodys, None)):
+        task = handle.task()
+        assert (task.owner, task.unique_key, task.idempotency_key) == (owner, "u", "i")
+    (found,) = app.list(owner="bert", unique_key="u").tasks
+    assert (found.id, found.unique_key) == (other.id, "u")
+    assert other.cancel().unique_key == "u"
+    with pytest.raises(IdempotencyConflict, match="'i' was already used") as conflict:
+        annas.submit(2)
+    assert conflict.value.key == "i"

@@ -12,6 +12,7 @@ import orjson
 import pytest
 
 from holdfast import InvalidOption, PayloadRefused, exponential
+from holdfast.core.keys import shown_key
 from holdfast.core.priority import CENTURY
 from holdfast.core.task import NewTask, Priority, TaskId
 from holdfast.definitions.options import SubmitKeywords
@@ -61,7 +62,8 @@ def test_every_option_reaches_the_store(submitted: Submit) -> None:
         "base": 1.0, "multiplier": 3.0, "cap": 60.0, "jitter": False,
     }  # fmt: skip
     assert (task.delay, task.expires_in) == (300.0, 3600.0)
-    assert (task.unique_key, task.idempotency_key, task.lock) == ("u", "i", "{not a template}")
+    assert (shown_key(task.unique_key), shown_key(task.idempotency_key)) == ("u", "i")
+    assert task.lock == "{not a template}"
     assert task.fingerprint is not None
     assert (task.tags, task.requires, task.owner) == (("defined", "now"), frozenset(), "ann")
 

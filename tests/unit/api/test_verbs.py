@@ -95,7 +95,8 @@ class TestFinding:
 
         for words in (
             {"queue": "mail"}, {"priority": "high"}, {"tag": "t"}, {"owner": "ann"}, {"lock": "l"},
-            {"unique_key": "u"}, {"idempotency_key": "i"}, {"ids": [chosen]},
+            {"unique_key": "u", "owner": "ann"}, {"idempotency_key": "i", "owner": "ann"},
+            {"ids": [chosen]},
             {"ids": [UUID(chosen.id)], "state": "queued"},
             {"state": ["pending", "running"], "queue": "mail"}, {"name": "work", "tag": "t"},
             {"name_prefix": "wo", "tag": "t"},

@@ -139,6 +139,15 @@ class TaskAnswer(TypedDict):
 
 
 @with_config(EXACT)
+class BriefTask(TypedDict):
+    """A task, for tokens without the scope `read`."""
+
+    task_id: str
+    status: State
+    cancel_requested: bool
+
+
+@with_config(EXACT)
 class TaskPage(TypedDict):
     """A page of tasks. `next`, sent as `cursor`, brings the next one; null at the end."""
 

@@ -8,7 +8,6 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.client import Client
 from holdfast.core.query import TaskFilter
 from holdfast.server.access import TASKS
 from holdfast.server.answers import answer
@@ -18,6 +17,7 @@ from holdfast.server.filters import filter_of
 from holdfast.server.models.answers import ActionAnswer
 from holdfast.server.models.tasks import Action
 from holdfast.server.problems import Refused
+from holdfast.server.reach import Reach
 from holdfast.server.service import service_of
 from holdfast.server.shape import Shape
 
@@ -50,20 +50,20 @@ async def act(request: Request) -> Response:
     action, pace = wanted["action"], wanted.get("pace")
     if pace is not None and action != "retry":
         raise Refused(409, "conflicting_options", "pace is for retry only", field="pace")
-    client = await service_of(request).verbs()
+    reach = await service_of(request).reach(request)
     which, dry_run = filter_of(wanted["filter"]), wanted.get("dry_run", False)
-    tasks = await done(client, action, which, pace=pace, dry_run=dry_run)
+    tasks = await done(reach, action, which, pace=pace, dry_run=dry_run)
     return answer({"action": action, "dry_run": dry_run, "tasks": tasks})
 
 
 async def done(
-    client: Client, action: str, which: TaskFilter, *, pace: float | None, dry_run: bool
+    reach: Reach, action: str, which: TaskFilter, *, pace: float | None, dry_run: bool
 ) -> int:
     """How many tasks the action changed, or would change."""
     match action:
         case "cancel":
-            return await client.cancel_many(which, dry_run=dry_run)
+            return await reach.cancel_many(which, dry_run=dry_run)
         case "discard":
-            return await client.discard(which, dry_run=dry_run)
+            return await reach.discard(which, dry_run=dry_run)
         case _:
-            return await client.replay(which, pace=pace, dry_run=dry_run)
+            return await reach.replay(which, pace=pace, dry_run=dry_run)

@@ -16,10 +16,10 @@ from holdfast.server.answers import answer
 from holdfast.server.bodies import read_optional_json
 from holdfast.server.documented import TASK_ID, documented
 from holdfast.server.filters import filter_of
-from holdfast.server.models.answers import ActionAnswer, TaskAnswer, TaskPage
+from holdfast.server.models.answers import ActionAnswer, TaskPage
 from holdfast.server.models.tasks import DeadSearch, Discard, NoQuery, Replay, Search
 from holdfast.server.routes.actions import done
-from holdfast.server.routes.tasks import page_of, retried
+from holdfast.server.routes.tasks import STEERED, page_of, retried
 from holdfast.server.service import service_of
 from holdfast.server.shape import Shape
 
@@ -57,9 +57,9 @@ async def list_dead_letters(request: Request) -> Response:
 )
 async def replay_dead_letters(request: Request) -> Response:
     wanted = REPLAY.read(await read_optional_json(request))
-    client = await service_of(request).verbs()
+    reach = await service_of(request).reach(request)
     which, dry_run = _dead(filter_of(wanted.get("filter", {}))), wanted.get("dry_run", False)
-    tasks = await done(client, "replay", which, pace=wanted.get("pace"), dry_run=dry_run)
+    tasks = await done(reach, "replay", which, pace=wanted.get("pace"), dry_run=dry_run)
     return answer({"action": "replay", "dry_run": dry_run, "tasks": tasks})
 
 
@@ -77,9 +77,9 @@ async def replay_dead_letters(request: Request) -> Response:
 )
 async def discard_dead_letters(request: Request) -> Response:
     wanted = DISCARD.read(await read_optional_json(request))
-    client = await service_of(request).verbs()
+    reach = await service_of(request).reach(request)
     which, dry_run = _dead(filter_of(wanted.get("filter", {}))), wanted.get("dry_run", False)
-    tasks = await done(client, "discard", which, pace=None, dry_run=dry_run)
+    tasks = await done(reach, "discard", which, pace=None, dry_run=dry_run)
     return answer({"action": "discard", "dry_run": dry_run, "tasks": tasks})
 
 
@@ -87,7 +87,7 @@ async def discard_dead_letters(request: Request) -> Response:
     f"{DEAD}/{{task_id}}/replay",
     **documented(
         "Start one dead letter again",
-        answers=TaskAnswer,
+        answers=STEERED,
         query=PLAIN,
         refuses=(404, 409),
         paths=TASK_ID,
@@ -96,12 +96,10 @@ async def discard_dead_letters(request: Request) -> Response:
 async def replay_dead_letter(request: Request) -> Response:
     PLAIN.read_query(request.query_params)
     service = service_of(request)
-    client = await service.verbs()
-    task = await client.get(request.path_params["task_id"])
+    task = await (await service.reach(request)).get(request.path_params["task_id"])
     if task.state is not State.DEAD_LETTER:
         raise InvalidTransition(task.id, "replay", task.state, State.DEAD_LETTER)
-    task = await retried(request)
-    return answer((await service.view(client)).task(task))
+    return answer(await service.shown(request, await retried(request)))
 
 
 def _dead(which: TaskFilter) -> TaskFilter:

@@ -23,6 +23,7 @@ from holdfast.server.documented import documented
 from holdfast.server.models import words
 from holdfast.server.models.answers import Accepted, Submitted, SubmittedMany
 from holdfast.server.problems import Refused, refusal_of
+from holdfast.server.reach import Reach
 from holdfast.server.service import Service, service_of
 from holdfast.server.shape import SPELLED, Shape
 from holdfast.server.submission import ROOM, SUBMIT
@@ -63,21 +64,23 @@ async def submit(request: Request) -> Response:
         return await _submit_lines(service, request, wants_ids=wish.get("ids") == "true")
     raw = await read_body(request)
     body = parse(raw)
-    client = await service.verbs()
+    reach = await service.reach(request)
     if type(body) is list:
-        calls = service.submissions.many(body, len(raw))
-        return await _submit_array(service, client, calls)
+        calls = service.submissions.many(body, len(raw), reach.bounded)
+        return await _submit_array(service, reach, calls)
     service.submissions.refuse_large(len(raw))
-    call = service.submissions.one(body)
+    call = reach.bounded(service.submissions.one(body))
+    client = await service.verbs()
     await service.gauge.look(client)
-    added = (await client.submit_many([call]))[0]
+    added = (await reach.submit_many([call]))[0]
     told = views.submitted(added, _position(service, client, call, added))
     return answer(told, 201 if added.created else 200)
 
 
-async def _submit_array(service: Service, client: Client, calls: list[Call[Any]]) -> Response:
+async def _submit_array(service: Service, reach: Reach, calls: list[Call[Any]]) -> Response:
+    client = await service.verbs()
     await service.gauge.look(client)
-    added = await client.submit_many(calls)
+    added = await reach.submit_many(calls)
     told = [
         views.submitted(each, _position(service, client, call, each))
         for call, each in zip(calls, added, strict=True)
@@ -89,11 +92,12 @@ async def _submit_lines(service: Service, request: Request, *, wants_ids: bool) 
     """Store the lines in slices, as they come. What stands before the first bad line is stored,
     nothing after it: the answer's numbers are the whole truth.
     """
-    stream = Stream(await service.verbs(), wants_ids=wants_ids)
+    reach = await service.reach(request)
+    stream = Stream(reach, wants_ids=wants_ids)
     number = 0
     try:
         async for number, line in read_lines(request, service.settings.max_payload + ROOM):
-            await stream.take(number, service.submissions.one(parse(line)))
+            await stream.take(number, reach.bounded(service.submissions.one(parse(line))))
         await stream.store()
     except (HoldfastError, Refused) as error:
         refused = error if isinstance(error, Refused) else refusal_of(error)
@@ -104,8 +108,8 @@ async def _submit_lines(service: Service, request: Request, *, wants_ids: bool) 
 class Stream:
     """What came of a stream of lines so far."""
 
-    def __init__(self, client: Client, *, wants_ids: bool) -> None:
-        self._client = client
+    def __init__(self, reach: Reach, *, wants_ids: bool) -> None:
+        self._reach = reach
         self._waiting: list[tuple[int, Call[Any]]] = []
         self._failed_at: int | None = None
         self.told: dict[str, Json] = {"accepted": 0, "existing": 0}
@@ -122,11 +126,11 @@ class Stream:
         """Store what waits. A slice with a conflict in it is stored up to that."""
         lines, self._waiting = self._waiting, []
         try:
-            self._count(await self._client.submit_many([call for _, call in lines]))
+            self._count(await self._reach.submit_many([call for _, call in lines]))
         except (IdempotencyConflict, PayloadRefused):
             for number, call in lines:
                 self._failed_at = number
-                self._count([await self._client.submit(call)])
+                self._count([await self._reach.submit(call)])
             self._failed_at = None
 
     async def broken(self, refused: Refused, number: int) -> Refused:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -16,7 +16,7 @@ from holdfast.server.access import TASKS
 from holdfast.server.answers import answer
 from holdfast.server.documented import TASK_ID, documented
 from holdfast.server.filters import filter_of
-from holdfast.server.models.answers import HistoryAnswer, TaskAnswer, TaskPage, WhyAnswer
+from holdfast.server.models.answers import BriefTask, HistoryAnswer, TaskAnswer, TaskPage, WhyAnswer
 from holdfast.server.models.tasks import Look, NoQuery, Search
 from holdfast.server.pages import newest_of, read_page
 from holdfast.server.problems import Refused
@@ -30,6 +30,11 @@ PAGE: Final = 100
 SEARCH = Shape(Search)
 LOOK = Shape(Look)
 PLAIN = Shape(NoQuery)
+STEERED: Final = (TaskAnswer, BriefTask)
+OWN_ONLY: Final = (
+    "With `submit` alone a token steers what it submitted itself, or what is its owner's; without "
+    "`read` the answer is brief."
+)
 
 
 @router.get(
@@ -46,10 +51,10 @@ async def list_tasks(request: Request) -> Response:
 async def page_of(request: Request, which: TaskFilter, words: Search) -> Response:
     """A page of the tasks that match."""
     service = service_of(request)
-    client = await service.verbs()
+    reach = await service.reach(request)
     try:
         page = await read_page(
-            client,
+            reach,
             which,
             limit=words.get("limit", PAGE),
             after=words.get("cursor"),
@@ -64,7 +69,7 @@ async def page_of(request: Request, which: TaskFilter, words: Search) -> Respons
             "this cursor belongs to a list that is sorted the other way; begin anew without it",
             field="cursor",
         ) from None
-    return answer((await service.view(client)).page(page))
+    return answer((await service.view(await service.verbs())).page(page))
 
 
 @router.get(
@@ -81,9 +86,8 @@ async def page_of(request: Request, which: TaskFilter, words: Search) -> Respons
 async def get_task(request: Request) -> Response:
     wants_traceback = wants(request)
     service = service_of(request)
-    client = await service.verbs()
-    task = await client.get(request.path_params["task_id"])
-    view = await service.view(client, with_traceback=wants_traceback)
+    task = await (await service.reach(request)).get(request.path_params["task_id"])
+    view = await service.view(await service.verbs(), with_traceback=wants_traceback)
     return answer(view.task(task))
 
 
@@ -100,7 +104,7 @@ def wants(request: Request) -> bool:
     **documented(
         "Cancel a task",
         says="The same as `POST …/cancel`. The task stays in the history, as cancelled.",
-        answers=TaskAnswer,
+        answers=STEERED,
         query=PLAIN,
         refuses=(404, 409),
         paths=TASK_ID,
@@ -114,8 +118,8 @@ async def delete_task(request: Request) -> Response:
     f"{ONE}/cancel",
     **documented(
         "Cancel a task",
-        says="At once if it has not started; a running one is asked to stop.",
-        answers=TaskAnswer,
+        says=f"At once if it has not started; a running one is asked to stop. {OWN_ONLY}",
+        answers=STEERED,
         query=PLAIN,
         refuses=(404, 409),
         paths=TASK_ID,
@@ -123,16 +127,16 @@ async def delete_task(request: Request) -> Response:
 )
 async def cancel_task(request: Request) -> Response:
     PLAIN.read_query(request.query_params)
-    client = await service_of(request).verbs()
-    return await _shown(request, await client.cancel(request.path_params["task_id"]))
+    reach = await service_of(request).reach(request)
+    return await _shown(request, await reach.cancel(request.path_params["task_id"]))
 
 
 @router.post(
     f"{ONE}/retry",
     **documented(
         "Start a task again",
-        says="One that has ended starts anew; one that waits for its retry starts now.",
-        answers=TaskAnswer,
+        says=f"One that has ended starts anew; one that waits for its retry starts now. {OWN_ONLY}",
+        answers=STEERED,
         query=PLAIN,
         refuses=(404, 409),
         paths=TASK_ID,
@@ -145,9 +149,9 @@ async def retry_task(request: Request) -> Response:
 
 async def retried(request: Request) -> Task:
     """Start the task in the path again."""
-    client = await service_of(request).verbs()
+    reach = await service_of(request).reach(request)
     try:
-        return await client.retry(request.path_params["task_id"])
+        return await reach.retry(request.path_params["task_id"])
     except InvalidOption as error:
         # Nothing in the request is wrong: another task stands in the way.
         raise Refused(409, "unique_key_taken", str(error)) from None
@@ -167,10 +171,9 @@ async def retried(request: Request) -> Task:
 async def get_attempts(request: Request) -> Response:
     wants_traceback = wants(request)
     service = service_of(request)
-    client = await service.verbs()
     task_id: str = request.path_params["task_id"]
-    history = await client.history(task_id)
-    view = await service.view(client, with_traceback=wants_traceback)
+    history = await (await service.reach(request)).history(task_id)
+    view = await service.view(await service.verbs(), with_traceback=wants_traceback)
     return answer(view.history(task_id.strip().lower(), newest_of(history)))
 
 
@@ -186,11 +189,9 @@ async def get_attempts(request: Request) -> Response:
 )
 async def get_why(request: Request) -> Response:
     PLAIN.read_query(request.query_params)
-    client = await service_of(request).verbs()
-    return answer(views.why(await client.why(request.path_params["task_id"])))
+    reach = await service_of(request).reach(request)
+    return answer(views.why(await reach.why(request.path_params["task_id"])))
 
 
-async def _shown(request: Request, task: Any) -> Response:
-    service = service_of(request)
-    view = await service.view(await service.verbs())
-    return answer(view.task(task))
+async def _shown(request: Request, task: Task) -> Response:
+    return answer(await service_of(request).shown(request, task))

@@ -1,5 +1,25 @@
 -- Which submits are new work and which repeat some.
 
+-- A key as it is kept, and as it was given: `core/keys.py` in SQL, for submits and eyes from here.
+CREATE OR REPLACE FUNCTION holdfast.stored_key(owner text, key text) RETURNS text
+LANGUAGE sql IMMUTABLE
+AS $$
+    SELECT CASE
+        WHEN stored_key.owner IS NULL AND NOT starts_with(stored_key.key, chr(31)) THEN stored_key.key
+        ELSE chr(31) || left(
+            encode(sha256(convert_to(coalesce(stored_key.owner, ''), 'UTF8')), 'hex'), 32
+        ) || stored_key.key
+    END
+$$;
+
+CREATE OR REPLACE FUNCTION holdfast.shown_key(key text) RETURNS text
+LANGUAGE sql IMMUTABLE
+AS $$
+    SELECT CASE
+        WHEN starts_with(shown_key.key, chr(31)) THEN substr(shown_key.key, 34) ELSE shown_key.key
+    END
+$$;
+
 -- Take the unique and idempotency keys of a batch; answers which positions repeat a task, which one,
 -- and by which key. First the keys' rows are made, in order, or found (`held_by`). If all are new, and
 -- no key and no id comes twice, that is it. Otherwise the batch is walked in its own order, and what

@@ -322,7 +322,8 @@ BEGIN
             CASE word WHEN 'critical' THEN 300 WHEN 'high' THEN 300 WHEN 'normal' THEN 600
             ELSE 900 END
         ),
-        'unique_key', unique_key, 'idempotency_key', idempotency_key,
+        'unique_key', holdfast.stored_key(owner, unique_key),
+        'idempotency_key', holdfast.stored_key(owner, idempotency_key),
         'fingerprint', CASE WHEN idempotency_key IS NOT NULL THEN md5(name || ' ' || payload) END,
         'lock', lock, 'requires', requires, 'tags', tags, 'owner', owner
     )));

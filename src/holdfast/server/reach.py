@@ -1,0 +1,146 @@
+"""What a token reaches: the client's verbs about tasks, for one request.
+
+Every route that shows or changes tasks goes through here, so what a token is bound to is decided
+once. For a bound token, tasks beyond its bounds are not there: not in a list, not in a count, and
+404 by their id. A token without the scope `operate` steers what it submitted itself, or what is its
+owner's, one by one. Who submitted a task is in its id (`core.ids.marked`); no store keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from holdfast.client import Client
+from holdfast.core.attempt import History
+from holdfast.core.ids import marked
+from holdfast.core.query import Page, TaskFilter
+from holdfast.core.task import Added, Priority, Task, TaskId
+from holdfast.core.token import Bounds, Scope, Token
+from holdfast.core.why import Why, explain
+from holdfast.definitions.call import Call
+from holdfast.errors import TaskNotFound
+from holdfast.filters import read_id
+from holdfast.server.problems import Refused
+
+_URGENCY: Final = list(Priority)
+
+
+class Reach:
+    """The verbs of one token."""
+
+    def __init__(self, client: Client, token: Token) -> None:
+        self._client = client
+        self._token = token
+        self._bounds = token.bounds
+        self.may_operate = token.may(Scope.OPERATE)
+
+    def bounded(self, call: Call[Any]) -> Call[Any]:
+        """The call as this token may make it; `Refused` (403) if it may not."""
+        return _bounded(call, self._bounds)
+
+    async def submit(self, call: Call[Any]) -> Added:
+        """Store one task that is `bounded`."""
+        return (await self.submit_many([call]))[0]
+
+    async def submit_many(self, calls: Sequence[Call[Any]]) -> Sequence[Added]:
+        """Store tasks that are `bounded`, all or none."""
+        needs_mark = not self.may_operate and self._bounds.owner is None
+        mark = self._token.digest if needs_mark else None
+        return await self._client.submit_many(calls, mark=mark)
+
+    async def get(self, task_id: str) -> Task:
+        task = await self._client.get(task_id)
+        if not self._bounds.cover(task):
+            raise TaskNotFound(task.id)
+        return task
+
+    async def list(
+        self, which: TaskFilter, *, limit: int, after: str | None, oldest_first: bool
+    ) -> Page:
+        within = self._bounds.within(which)
+        return await self._client.list(within, limit=limit, after=after, oldest_first=oldest_first)
+
+    async def history(self, task_id: str) -> History:
+        await self._find(task_id)
+        return await self._client.history(task_id)
+
+    async def why(self, task_id: str) -> Why:
+        await self._find(task_id)
+        if not self._bounds.is_narrow:
+            return await self._client.why(task_id)
+        # Who holds its lock may be another's.
+        return explain(replace(await self._client.standing(task_id), lock_holder=None))
+
+    async def cancel(self, task_id: str) -> Task:
+        await self._refuse_to_steer(task_id)
+        return await self._client.cancel(task_id)
+
+    async def retry(self, task_id: str) -> Task:
+        await self._refuse_to_steer(task_id)
+        return await self._client.retry(task_id)
+
+    async def cancel_many(self, which: TaskFilter, *, dry_run: bool) -> int:
+        return await self._client.cancel_many(self._bounds.within(which), dry_run=dry_run)
+
+    async def replay(self, which: TaskFilter, *, pace: float | None, dry_run: bool) -> int:
+        within = self._bounds.within(which)
+        return await self._client.replay(within, pace=pace, dry_run=dry_run)
+
+    async def discard(self, which: TaskFilter, *, dry_run: bool) -> int:
+        return await self._client.discard(self._bounds.within(which), dry_run=dry_run)
+
+    async def _find(self, task_id: str) -> None:
+        if self._bounds.is_narrow:
+            await self.get(task_id)
+
+    async def _refuse_to_steer(self, task_id: str) -> None:
+        await self._find(task_id)
+        if self.may_operate or self._bounds.owner is not None:
+            return
+        if not _made(self._token, read_id(task_id)):
+            raise Refused(
+                403,
+                "not_your_task",
+                "a token with the scope submit steers what it submitted itself; this takes the "
+                "scope operate, or a token that is bound to the task's owner",
+            )
+
+
+def _made(token: Token, task_id: TaskId) -> bool:
+    return marked(task_id, token.digest) == task_id
+
+
+def _bounded(call: Call[Any], bounds: Bounds) -> Call[Any]:
+    options, definition = call.options, call.definition
+    if bounds.names is not None and definition.name not in bounds.names:
+        raise _out_of_bounds(
+            "task_type", f"submits {_listed(bounds.names)}, not {definition.name!r}"
+        )
+    queue = options.queue or definition.queue
+    if bounds.queues is not None and queue not in bounds.queues:
+        raise _out_of_bounds("queue", f"submits into {_listed(bounds.queues)}, not {queue!r}")
+    changes: dict[str, Any] = {}
+    if bounds.owner is not None:
+        if options.owner not in (None, bounds.owner):
+            raise _out_of_bounds("owner", "submits for its own owner only")
+        changes["owner"] = bounds.owner
+    highest = bounds.max_priority
+    if highest is not None and _is_above(options.priority or definition.priority, highest):
+        if options.priority is not None:
+            raise _out_of_bounds("priority", f"submits nothing more urgent than {highest}")
+        changes["priority"] = highest
+    return replace(call, options=replace(options, **changes)) if changes else call
+
+
+def _is_above(priority: Priority, highest: Priority) -> bool:
+    return _URGENCY.index(priority) < _URGENCY.index(highest)
+
+
+def _listed(names: frozenset[str]) -> str:
+    return ", ".join(map(repr, sorted(names)))
+
+
+def _out_of_bounds(field: str, says: str) -> Refused:
+    return Refused(403, "out_of_bounds", f"this token is bound: it {says}", field=field)

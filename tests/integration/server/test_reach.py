@@ -1,0 +1,301 @@
+"""Who may do what: what a token sees and steers of others' tasks, route by route."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from hashlib import sha256
+from secrets import token_hex
+from typing import Any
+
+import httpx
+import pytest
+from tests.integration.server.live import LiveServer, serve
+from tests.integration.server.shop import make_app
+
+from holdfast.core.task import Json
+from holdfast.server.access import TABLE, Bound
+
+TASKS = "/api/v1/tasks"
+SECRET = "annas-secret"
+ROUTES = [
+    (method, path, rule)
+    for path, methods in TABLE.items()
+    for method, rule in methods.items()
+    if rule is not None
+]
+ENDPOINTS = [f"{method} {path}" for method, path, _ in ROUTES]
+BODIES: dict[str, Json] = {
+    f"POST {TASKS}": {"task_type": "shop.add", "parameters": {"a": 1}, "unique_key": SECRET},
+    f"POST {TASKS}/actions": {"action": "cancel", "filter": {"status": ["queued"]}},
+    "POST /api/v1/dead-letters/replay": {"filter": {}},
+    "POST /api/v1/dead-letters/discard": {"filter": {}},
+    "POST /internal/workers/{worker_id}/poll": {"available_capacity": 1, "wait_seconds": 0},
+}
+
+
+def submitted(client: httpx.Client, **words: Json) -> Json:
+    body = {"task_type": "shop.add", "parameters": {"a": 1}, **words}
+    answer = client.post(TASKS, json=body)
+    assert answer.status_code in {200, 201}, answer.text
+    return answer.json()
+
+
+@pytest.fixture(scope="module", params=["memory", "sqlite", "postgres"])
+def server(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
+    match request.param:
+        case "memory":
+            url = "memory://"
+        case "sqlite":
+            folder = request.getfixturevalue("tmp_path_factory").mktemp("reach")
+            url = f"sqlite:///{folder}/tasks.db"
+        case _:
+            url = request.getfixturevalue("postgres").create_database(f"reach_{token_hex(6)}")
+    with serve(make_app(url, open_queues="js")) as live:
+        yield live
+
+
+@pytest.fixture(scope="module")
+def anna(server: LiveServer) -> httpx.Client:
+    return server.client("submit", "read", "operate", owner="anna")
+
+
+@pytest.fixture
+def bert(server: LiveServer) -> httpx.Client:
+    return server.client("submit", "read", "operate", owner="bert")
+
+
+# -- tokens with the scope submit alone ------------------------------------------------------------
+
+
+def test_who_may_only_submit_steers_what_it_submitted_and_is_told_little(
+    server: LiveServer,
+) -> None:
+    client = server.client("submit")
+    task = submitted(client)["task_id"]
+
+    stopped = client.post(f"{TASKS}/{task}/cancel")
+    again = client.post(f"{TASKS}/{task}/retry")
+    gone = client.delete(f"{TASKS}/{task}")
+
+    for answer, status in ((stopped, "cancelled"), (again, "queued"), (gone, "cancelled")):
+        assert answer.status_code == 200
+        assert answer.json() == {"task_id": task, "status": status, "cancel_requested": False}
+
+
+@pytest.mark.parametrize("verb", ["cancel", "retry"])
+def test_who_may_only_submit_steers_nothing_of_others(server: LiveServer, verb: str) -> None:
+    of_admin = submitted(server.admin)["task_id"]
+    of_other = submitted(server.client("submit"))["task_id"]
+    mallory = server.client("submit", "read")
+
+    for task in (of_admin, of_other):
+        answer = mallory.post(f"{TASKS}/{task}/{verb}")
+
+        assert (answer.status_code, answer.json()["code"]) == (403, "not_your_task")
+        assert server.admin.get(f"{TASKS}/{task}").json()["status"] == "queued"
+
+
+def test_who_may_operate_steers_others_tasks(server: LiveServer) -> None:
+    task = submitted(server.client("submit"))["task_id"]
+    operator = server.client("operate")
+
+    brief = operator.post(f"{TASKS}/{task}/cancel").json()
+    whole = server.client("operate", "read").post(f"{TASKS}/{task}/retry").json()
+
+    assert brief == {"task_id": task, "status": "cancelled", "cancel_requested": False}
+    assert whole["parameters"] == {"a": 1, "b": 0}
+    assert operator.get(f"{TASKS}/{task}").status_code == 403
+
+
+def test_who_may_only_submit_acts_on_no_filter(server: LiveServer) -> None:
+    client = server.client("submit", "read")
+
+    for path in (f"{TASKS}/actions", "/api/v1/dead-letters/replay", "/api/v1/queues/mail/pause"):
+        assert client.post(path, json={}).status_code == 403
+
+
+# -- tokens that are bound to an owner -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("method", "path", "rule"), ROUTES, ids=ENDPOINTS)
+def test_no_route_shows_or_changes_what_is_anothers(
+    server: LiveServer, anna: httpx.Client, method: str, path: str, rule: Any
+) -> None:
+    """Every route of the table, called by Bert with what is Anna's."""
+    task = submitted(anna, unique_key=SECRET, tags=[SECRET], queue="annas-queue")["task_id"]
+    scopes = {"submit", "read", "operate"}
+    if scopes.isdisjoint(rule.scopes):
+        return  # no token that is bound to an owner can have `worker` or `admin`
+    bert = server.client(*scopes, owner="bert")
+    url = path.replace("{task_id}", task).replace("{queue}", "annas-queue")
+
+    answer = bert.request(method, url, json=BODIES.get(f"{method} {path}"))
+
+    match rule.bound:
+        case Bound.REFUSED:
+            assert (answer.status_code, answer.json()["code"]) == (403, "bound_token")
+        case Bound.OWN if "{task_id}" in path:
+            assert (answer.status_code, answer.json()["code"]) == (404, "task_not_found")
+        case _:
+            assert answer.status_code in {200, 201}
+            assert task not in answer.text
+            assert "annas-queue" not in answer.text
+    assert SECRET not in answer.text
+    assert server.admin.get(f"{TASKS}/{task}").json()["status"] == "queued"
+
+
+def test_every_route_of_the_page_has_a_decision_for_bound_tokens(server: LiveServer) -> None:
+    page = server.admin.get("/openapi.json").json()
+
+    undecided = [
+        f"{method} {path}"
+        for path, methods in page["paths"].items()
+        for method, described in methods.items()
+        if described.get("security") != []
+        and not isinstance(getattr(TABLE[path][method.upper()], "bound", None), Bound)
+    ]
+
+    assert not undecided
+
+
+def test_an_owner_sees_and_steers_its_own(anna: httpx.Client, bert: httpx.Client) -> None:
+    mine, _ = submitted(bert)["task_id"], submitted(anna)
+
+    listed = bert.get(TASKS, params={"limit": 1000}).json()["tasks"]
+    assert mine in {task["task_id"] for task in listed}
+    assert {task["owner"] for task in listed} == {"bert"}
+    assert bert.get(TASKS, params={"owner": "anna"}).json()["tasks"] == []
+    assert bert.get(f"{TASKS}/{mine}/why").status_code == 200
+    assert bert.get(f"{TASKS}/{mine}/attempts").status_code == 200
+    counted = bert.post(
+        f"{TASKS}/actions", json={"action": "cancel", "filter": {"ids": [mine]}, "dry_run": True}
+    )
+    assert counted.json()["tasks"] == 1
+    assert bert.post(f"{TASKS}/{mine}/cancel").json()["status"] == "cancelled"
+
+
+def test_an_owner_without_operate_steers_what_any_of_its_tokens_submitted(
+    server: LiveServer, bert: httpx.Client
+) -> None:
+    task = submitted(bert)["task_id"]
+
+    answer = server.client("submit", owner="bert").post(f"{TASKS}/{task}/cancel")
+
+    assert answer.json()["status"] == "cancelled"
+
+
+def test_what_an_owner_submits_is_its_own_and_nobody_elses(bert: httpx.Client) -> None:
+    refused = bert.post(
+        TASKS, json=[{"task_type": "shop.add", "parameters": {"a": 1}, "owner": "anna"}]
+    )
+
+    assert (refused.status_code, refused.json()["code"]) == (403, "out_of_bounds")
+    assert refused.json()["field"] == "[0].owner"
+    task = submitted(bert, owner="bert")["task_id"]
+    assert bert.get(f"{TASKS}/{task}").json()["owner"] == "bert"
+
+
+def test_keys_of_another_owner_are_neither_taken_nor_told(
+    server: LiveServer, anna: httpx.Client, bert: httpx.Client
+) -> None:
+    hers = submitted(anna, unique_key="u", idempotency_key="i")
+    crafted = [f"\x1f{sha256(b'anna').hexdigest()[:32]}{key}" for key in "ui"]
+    unowned = submitted(server.admin, unique_key=crafted[0], idempotency_key=crafted[1])
+
+    mine = submitted(bert, unique_key="u", idempotency_key="i", parameters={"a": 2})
+
+    assert [each["existing"] for each in (hers, unowned, mine)] == [False] * 3
+    seen = bert.get(TASKS, params={"unique_key": "u"}).json()["tasks"]
+    assert [each["task_id"] for each in seen] == [mine["task_id"]]
+    assert (seen[0]["unique_key"], seen[0]["idempotency_key"]) == ("u", "i")
+    again = submitted(bert, unique_key="u", idempotency_key="i", parameters={"a": 2})
+    assert (again["task_id"], again["existing"]) == (mine["task_id"], True)
+    other = {"task_type": "shop.add", "parameters": {"a": 3}, "idempotency_key": "i"}
+    conflict = bert.post(TASKS, json=other)
+    assert conflict.status_code == 409
+    assert "'i' was already used" in conflict.json()["detail"]
+
+
+# -- other bounds ----------------------------------------------------------------------------------
+
+
+def test_a_token_bound_to_queues_names_and_a_priority_keeps_to_them(server: LiveServer) -> None:
+    client = server.client(
+        "submit", "read", "operate", queues=["mail", "js"], names=["shop.mail"],
+        max_priority="normal",
+    )  # fmt: skip
+    other = submitted(server.admin)["task_id"]
+    mail: Json = {"task_type": "shop.mail", "parameters": {"to": "ann"}}
+
+    for wrong, field in (
+        ({"task_type": "shop.add", "parameters": {"a": 1}, "queue": "mail"}, "task_type"),
+        (mail | {"queue": "default"}, "queue"),
+        (mail | {"priority": "high"}, "priority"),
+    ):
+        refused = client.post(TASKS, json=wrong)
+        assert (refused.status_code, refused.json()["code"]) == (403, "out_of_bounds")
+        assert refused.json()["field"] == field
+    task = client.post(TASKS, json=mail).json()["task_id"]
+
+    seen = client.get(f"{TASKS}/{task}").json()
+    assert (seen["queue"], seen["priority"]) == ("mail", "normal")  # its definition says high
+    assert client.get(f"{TASKS}/{other}").status_code == 404
+    listed = client.get(TASKS, params={"limit": 1000}).json()["tasks"]
+    assert {each["queue"] for each in listed} == {"mail"}
+
+
+def test_a_stream_of_lines_stops_at_what_is_out_of_bounds(server: LiveServer) -> None:
+    client = server.client("submit", names=["shop.add"])
+    good = b'{"task_type": "shop.add", "parameters": {"a": 1}}\n'
+    bad = b'{"task_type": "shop.mail", "parameters": {"to": "ann"}}\n'
+
+    answer = client.post(
+        TASKS, content=good + bad + good, headers={"Content-Type": "application/x-ndjson"}
+    )
+
+    assert (answer.status_code, answer.json()["code"]) == (403, "out_of_bounds")
+    assert (answer.json()["accepted"], answer.json()["failed_at_line"]) == (1, 2)
+
+
+# -- making tokens ---------------------------------------------------------------------------------
+
+
+def test_a_bound_token_is_made_and_listed_over_rest(server: LiveServer) -> None:
+    made = server.admin.post(
+        "/api/v1/tokens",
+        json={
+            "name": "anna", "scopes": ["submit"], "owner": "anna", "queues": ["mail"],
+            "task_types": ["shop.mail"], "max_priority": "normal", "rate": "100/1m",
+        },
+    )  # fmt: skip
+
+    assert made.status_code == 201
+    listed = server.admin.get("/api/v1/tokens").json()["tokens"]
+    (seen,) = [each for each in listed if each["token_id"] == made.json()["token_id"]]
+    bounds = ("owner", "queues", "task_types", "max_priority", "rate", "last_used_at")
+    assert [seen[word] for word in bounds] == [
+        "anna", ["mail"], ["shop.mail"], "normal", "100/1m", None,
+    ]  # fmt: skip
+    creator = [each for each in listed if each["token_id"] == seen["created_by"]]
+    assert creator[0]["scopes"] == ["admin"]
+    assert creator[0]["last_used_at"] is not None or server.until(
+        lambda: bool(
+            [
+                each
+                for each in server.admin.get("/api/v1/tokens").json()["tokens"]
+                if each["token_id"] == seen["created_by"] and each["last_used_at"]
+            ]
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("scopes", "bounds"),
+    [(["admin"], {"owner": "anna"}), (["worker"], {"task_types": ["shop.mail"]})],
+)
+def test_bounds_that_could_not_hold_are_refused(
+    server: LiveServer, scopes: list[str], bounds: Json
+) -> None:
+    refused = server.admin.post("/api/v1/tokens", json={"name": "x", "scopes": scopes, **bounds})
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "conflicting_options")
