@@ -5,7 +5,8 @@ ALTER TABLE token ADD COLUMN document TEXT NOT NULL DEFAULT '{}';
 
 -- For people: SELECT * FROM tasks WHERE state = 'dead_letter'. The columns are those of the view of
 -- the same name in PostgreSQL; instants are text in UTC, `requires` and `tags` JSON. 2147483647
--- retries are without limit.
+-- retries are without limit. A key is shown without what keeps those of different owners apart (see
+-- `core/keys.py`).
 CREATE VIEW tasks AS
 SELECT
     task.id, task.name, lane.queue, lane.priority, task.state, task.attempt, task.charged,
@@ -16,8 +17,12 @@ SELECT
     strftime('%Y-%m-%dT%H:%M:%fZ', task.finished_at / 1e6, 'unixepoch') AS finished_at,
     strftime('%Y-%m-%dT%H:%M:%fZ', task.expires_at / 1e6, 'unixepoch') AS expires_at,
     task.worker_id, task.reason, task.error ->> 0 AS error_type, task.error ->> 1 AS error_message,
-    CAST(task.payload AS TEXT) AS payload, CAST(task.result AS TEXT) AS result, task.unique_key,
-    task.idempotency_key, task.lock_key AS lock, task.fence, lane.requires, task.tags, task.owner,
+    CAST(task.payload AS TEXT) AS payload, CAST(task.result AS TEXT) AS result,
+    CASE WHEN task.unique_key >= char(31) AND task.unique_key < char(32) THEN substr(task.unique_key, 34)
+    ELSE task.unique_key END AS unique_key,
+    CASE WHEN task.idempotency_key >= char(31) AND task.idempotency_key < char(32) THEN substr(task.idempotency_key, 34)
+    ELSE task.idempotency_key END AS idempotency_key,
+    task.lock_key AS lock, task.fence, lane.requires, task.tags, task.owner,
     task.trace, task.parent_id, coalesce(task.cancel_requested, 0) AS cancel_requested, task.rank,
     task.callback, CAST(task.timeout AS REAL) AS timeout, task.error ->> 2 AS traceback,
     CASE lane.priority WHEN 'critical' THEN 9 WHEN 'high' THEN 7 WHEN 'normal' THEN 4 ELSE 1 END
