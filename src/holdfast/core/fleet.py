@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
@@ -14,7 +14,21 @@ HTTP = "http"
 Python worker can know require it.
 """
 _INTERNAL = (HTTP,)
-_INTERNAL_BEGINNINGS = ("task:", "token:")
+_HELD_BY = "token:"
+_INTERNAL_BEGINNINGS = ("task:", _HELD_BY)
+
+
+def held_by(token_id: str) -> str:
+    """The capability that says with which token a worker over HTTP registered."""
+    return f"{_HELD_BY}{token_id}"
+
+
+def may_speak_for(token_id: str, capabilities: Collection[str]) -> bool:
+    """Whether this token is the one that the worker registered with. One that registered before
+    that was noted may be spoken for by any.
+    """
+    noted = [each for each in capabilities if each.startswith(_HELD_BY)]
+    return not noted or held_by(token_id) in noted
 
 
 def is_internal(capability: str) -> bool:

@@ -149,7 +149,7 @@ class Desk:
                 told = str(TaskNotFound(result.task_id))
                 answers[result.task_id] = _answer(result, Verdict.UNKNOWN, told)
             else:
-                lost = LeaseLost(result.task_id, result.attempt, holder=refusal.holder)
+                lost = LeaseLost(result.task_id, result.attempt)  # who has it now is not told
                 answers[result.task_id] = _answer(result, Verdict.STALE, str(lost))
         known = [(claim, settlement) for _, claim, settlement in pairs if claim is not None]
         self._handouts.drop([claim for claim, _ in known])

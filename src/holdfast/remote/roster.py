@@ -9,7 +9,7 @@ import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from holdfast.core.fleet import ALIVE, HTTP, WorkerInfo, WorkerStatus
+from holdfast.core.fleet import ALIVE, HTTP, WorkerInfo, WorkerStatus, held_by, may_speak_for
 from holdfast.core.task import WorkerId
 from holdfast.errors import WorkerGone, WorkerNotFound
 from holdfast.ports.store import Store
@@ -53,15 +53,17 @@ class Roster:
         queues: Collection[str] | None,
         version: str,
         host: str,
+        token_id: str | None,
     ) -> Member:
         """Take in a new worker, under an id that nobody had before."""
+        token = set() if token_id is None else {held_by(token_id)}
         info = WorkerInfo(
             id=WorkerId(f"{HTTP}-{secrets.token_hex(8)}"),
             host=host,
             pid=0,
             version=version,
             queues=None if queues is None else tuple(dict.fromkeys(queues)),
-            capabilities=frozenset(capabilities) | {HTTP},
+            capabilities=frozenset(capabilities) | {HTTP} | token,
             capacity=capacity,
             kind=HTTP,
         )
@@ -78,6 +80,11 @@ class Roster:
             if info.id == worker_id and info.kind == HTTP:
                 return info
         raise WorkerNotFound(worker_id)
+
+    async def refuse_others(self, worker_id: WorkerId, token_id: str) -> None:
+        """`WorkerNotFound` unless the worker registered with this token."""
+        if not may_speak_for(token_id, (await self.find(worker_id)).capabilities):
+            raise WorkerNotFound(worker_id)
 
     async def member(self, worker_id: WorkerId) -> Member:
         """The living worker. `WorkerGone` if it was buried or has left."""

@@ -91,14 +91,18 @@ class RemoteWorkers:
         queues: Collection[str] = ("default",),
         version: str = "",
         host: str = "",
+        token_id: str | None = None,
     ) -> Registration:
-        """Take in a new worker; `*` among its queues means all of them."""
+        """Take in a new worker; `*` among its queues means all of them. `token_id` is the only
+        token that may speak for it from now on.
+        """
         member = await self._roster.register(
             capabilities=read_capabilities("capabilities", list(capabilities)),
             capacity=capacity,
             queues=_read_queues(queues),
             version=version,
             host=host,
+            token_id=token_id,
         )
         log.info("worker.registered", worker_id=member.id, host=host, version=version)
         return Registration(
@@ -106,6 +110,10 @@ class RemoteWorkers:
             poll_interval_ms=round(self._settings.poll * 1000),
             heartbeat_seconds=self._settings.heartbeat,
         )
+
+    async def refuse_others(self, worker_id: WorkerId, token_id: str) -> None:
+        """`WorkerNotFound` unless the worker registered with this token, at whatever server."""
+        await self._roster.refuse_others(worker_id, token_id)
 
     async def poll(
         self,

@@ -70,7 +70,7 @@ def create_app(holdfast: Holdfast) -> FastAPI:
             Middleware(Headers),
             Middleware(Problems),
             Middleware(Access, check=service.check, good=service.good),
-            Middleware(Limits, settings=holdfast.settings),
+            Middleware(Limits, settings=holdfast.settings, windows=service.windows),
         ],
         exception_handlers={HTTPException: _refuse_http, RequestValidationError: _refuse_form},
     )

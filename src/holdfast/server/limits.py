@@ -4,7 +4,9 @@
   not say so, as soon as it is. What is left of it is thrown away as it comes, never kept.
 - **Time.** A body has `request_timeout` seconds to arrive. A stream of lines may take as long as it
   likes, as long as it never pauses for that long.
-- **Rate.** A token gets `rate_limit` requests a second, with a burst of one second's worth.
+- **Rate.** A token gets `rate_limit` requests a second, with a burst of one second's worth. One
+  that is bound to a rate of its own gets that many in any such stretch of time, tasks of a bulk
+  submit counted one by one. Both are counted by each server process for itself.
 """
 
 from __future__ import annotations
@@ -12,11 +14,13 @@ from __future__ import annotations
 import asyncio
 import math
 import time
+from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holdfast.core.token import Token
+from holdfast.core.token import RateLimit, Token
 from holdfast.server.access import TASKS, TOKEN
 from holdfast.server.problems import Gone, Refused
 from holdfast.settings import Settings
@@ -31,8 +35,9 @@ MOST_BUCKETS: Final = 10_000
 class Limits:
     """Refuses what is too large (413), too slow (408) or too often (429)."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: Settings, windows: Windows) -> None:
         self._app = app
+        self._windows = windows
         self._largest = settings.max_body
         self._patience = settings.request_timeout
         self._rate = Rate(settings.rate_limit) if settings.rate_limit > 0 else None
@@ -42,6 +47,8 @@ class Limits:
             token = scope.get(TOKEN)
             if self._rate is not None and token is not None:
                 self._rate.take(token)
+            if token is not None:
+                self._windows.take(token)
             receive = self._metered(scope, receive)
         await self._app(scope, receive, send)
 
@@ -123,6 +130,53 @@ class Rate:
         if len(self._buckets) >= MOST_BUCKETS:
             self._buckets.clear()
         self._buckets[token.id] = (level - 1, now)
+
+
+class Windows:
+    """What tokens that are bound to a rate did in the last stretch of time, in this process."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._windows: dict[str, _Window] = {}
+
+    def take(self, token: Token, number: int = 1) -> None:
+        """Count so many requests, all or none; `Refused` says when there is room for them."""
+        limit = token.bounds.rate
+        if limit is None or not number:
+            return
+        window = self._windows.setdefault(token.id, _Window())
+        wait = window.take(number, limit, self._clock())
+        if wait > 0:
+            raise Refused(
+                429,
+                "rate_limited",
+                f"this token is bound to {limit} requests, each submitted task counted; try again "
+                f"in {math.ceil(wait)} s",
+                headers={"Retry-After": str(math.ceil(wait))},
+            )
+
+
+class _Window:
+    """The requests of one token that are not long enough ago."""
+
+    def __init__(self) -> None:
+        self._done: deque[tuple[float, int]] = deque()
+        self._used = 0
+
+    def take(self, number: int, limit: RateLimit, now: float) -> float:
+        """Count them, if there is room; else how many seconds until there is."""
+        while self._done and self._done[0][0] <= now - limit.seconds:
+            self._used -= self._done.popleft()[1]
+        missing = self._used + number - limit.requests
+        if missing <= 0:
+            self._done.append((now, number))
+            self._used += number
+            return 0.0
+        for at, count in self._done:
+            missing -= count
+            if missing <= 0:
+                return at + limit.seconds - now
+        return float(limit.seconds)
 
 
 def too_large(limit: int, *, closing: bool) -> Refused:

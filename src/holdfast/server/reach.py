@@ -22,6 +22,7 @@ from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
 from holdfast.errors import TaskNotFound
 from holdfast.filters import read_id
+from holdfast.server.limits import Windows
 from holdfast.server.problems import Refused
 
 _URGENCY: Final = list(Priority)
@@ -30,10 +31,12 @@ _URGENCY: Final = list(Priority)
 class Reach:
     """The verbs of one token."""
 
-    def __init__(self, client: Client, token: Token) -> None:
+    def __init__(self, client: Client, token: Token, windows: Windows) -> None:
         self._client = client
         self._token = token
+        self._windows = windows
         self._bounds = token.bounds
+        self._counted = 1
         self.may_operate = token.may(Scope.OPERATE)
 
     def bounded(self, call: Call[Any]) -> Call[Any]:
@@ -45,7 +48,9 @@ class Reach:
         return (await self.submit_many([call]))[0]
 
     async def submit_many(self, calls: Sequence[Call[Any]]) -> Sequence[Added]:
-        """Store tasks that are `bounded`, all or none."""
+        """Store tasks that are `bounded`, all or none. The request itself was counted as one."""
+        self._windows.take(self._token, len(calls) - self._counted)
+        self._counted = 0
         needs_mark = not self.may_operate and self._bounds.owner is None
         mark = self._token.digest if needs_mark else None
         return await self._client.submit_many(calls, mark=mark)

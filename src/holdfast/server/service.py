@@ -12,6 +12,7 @@ from holdfast.core.task import Json, Task
 from holdfast.core.token import Scope, Token
 from holdfast.server import views
 from holdfast.server.access import TOKEN
+from holdfast.server.limits import Windows
 from holdfast.server.numbers import Gauge
 from holdfast.server.reach import Reach
 from holdfast.server.submission import Submissions
@@ -25,6 +26,7 @@ class Service:
         self.holdfast = holdfast
         self.settings = holdfast.settings
         self.gauge = Gauge()
+        self.windows = Windows()
         self.submissions = Submissions(holdfast.registry, holdfast.settings)
 
     async def verbs(self) -> Client:
@@ -33,7 +35,7 @@ class Service:
 
     async def reach(self, request: Request) -> Reach:
         """The verbs about tasks, as far as the request's token reaches."""
-        return Reach(await self.verbs(), token_of(request))
+        return Reach(await self.verbs(), token_of(request), self.windows)
 
     async def check(self, text: str) -> Token | None:
         """The token that a request came with, if it holds."""

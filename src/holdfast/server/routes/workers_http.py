@@ -26,8 +26,9 @@ from holdfast.server.bodies import JSON, read_json, read_optional_json
 from holdfast.server.documented import WORKER_ID, documented, schema_of, shape_reference
 from holdfast.server.models import workers_http as models
 from holdfast.server.problems import Refused
-from holdfast.server.service import service_of
+from holdfast.server.service import service_of, token_of
 from holdfast.server.shape import Shape
+from holdfast.settings import EVERY_QUEUE
 
 router = APIRouter()
 
@@ -90,12 +91,14 @@ def _one_or_many() -> dict[str, Any]:
 async def register_http_worker(request: Request) -> Response:
     body = REGISTER.read(await read_optional_json(request))
     remote = await _remote(request)
+    token = token_of(request)
     given = await remote.register(
         capabilities=body.get("capabilities", []),
         capacity=body.get("capacity", 1),
-        queues=body.get("queues", ["default"]),
+        queues=_queues(body.get("queues"), token.bounds.queues),
         version=body.get("version", ""),
         host=request.client.host if request.client else "",
+        token_id=token.id,
     )
     return answer(
         {
@@ -120,10 +123,10 @@ async def register_http_worker(request: Request) -> Response:
 )
 async def poll_for_tasks(request: Request) -> Response:
     body = POLL.read(await read_json(request))
-    remote = await _remote(request)
+    remote, worker_id = await _spoken_for(request)
     limit, wait = body["available_capacity"], body.get("wait_seconds", LONGEST_WAIT)
     able = body.get("capabilities")
-    polling = remote.poll(_worker(request), limit=limit, wait=wait, capabilities=able)
+    polling = remote.poll(worker_id, limit=limit, wait=wait, capabilities=able)
     claims = await _unless_gone(request, remote, polling)
     return answer({"tasks": [_work(remote, claim) for claim in claims]})
 
@@ -134,8 +137,8 @@ async def take_results(request: Request) -> Response:
     if isinstance(body, list):
         return await _take_many(request, body)
     one = _read_result(body, "")
-    remote = await _remote(request)
-    (told,) = await remote.results(_worker(request), [one])
+    remote, worker_id = await _spoken_for(request)
+    (told,) = await remote.results(worker_id, [one])
     if not told.is_accepted:
         status, field = STATUSES[told.verdict], FIELDS.get(told.verdict)
         raise Refused(status, told.verdict, told.detail or "", field=field, task_id=told.task_id)
@@ -156,8 +159,7 @@ async def take_results(request: Request) -> Response:
 )
 async def take_heartbeat(request: Request) -> Response:
     body = BEAT.read(await read_optional_json(request, None))
-    worker_id = _worker(request)
-    remote = await _remote(request)
+    remote, worker_id = await _spoken_for(request)
     status = body.get("status")
     running = body.get("running")
     told = await remote.heartbeat(
@@ -180,8 +182,8 @@ async def take_heartbeat(request: Request) -> Response:
     ),
 )
 async def drain_http_worker(request: Request) -> Response:
-    remote = await _remote(request)
-    left = await remote.drain(_worker(request))
+    remote, worker_id = await _spoken_for(request)
+    left = await remote.drain(worker_id)
     return answer({"running": left, "stopped": left == 0})
 
 
@@ -189,8 +191,29 @@ async def _remote(request: Request) -> RemoteWorkers:
     return (await service_of(request).verbs()).remote
 
 
-def _worker(request: Request) -> WorkerId:
-    return WorkerId(request.path_params["worker_id"])
+async def _spoken_for(request: Request) -> tuple[RemoteWorkers, WorkerId]:
+    """The worker in the path; 404 unless it registered with this very token."""
+    remote = await _remote(request)
+    worker_id = WorkerId(request.path_params["worker_id"])
+    await remote.refuse_others(worker_id, token_of(request).id)
+    return remote, worker_id
+
+
+def _queues(asked: Sequence[str] | None, allowed: frozenset[str] | None) -> Sequence[str]:
+    """The queues that a worker serves, of those that its token is bound to."""
+    if allowed is None:
+        return ["default"] if asked is None else asked
+    if asked is None or EVERY_QUEUE in asked:
+        return sorted(allowed)
+    outside = sorted(set(asked) - allowed)
+    if outside:
+        raise Refused(
+            403,
+            "out_of_bounds",
+            f"this token is bound: its workers serve {sorted(allowed)}, not {outside[0]!r}",
+            field="queues",
+        )
+    return asked
 
 
 async def _unless_gone(
@@ -246,8 +269,8 @@ async def _take_many(request: Request, body: list[Json]) -> Response:
             f"expected {models.MOST_RESULTS} results at most, got {len(body)}",
         )
     results = [_read_result(each, f"[{n}]") for n, each in enumerate(body)]
-    remote = await _remote(request)
-    told = await remote.results(_worker(request), results)
+    remote, worker_id = await _spoken_for(request)
+    told = await remote.results(worker_id, results)
     return answer({"results": [_shown(each) for each in told]})
 
 
