@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -31,8 +30,8 @@ from holdfast.definitions.call import Call
 from holdfast.definitions.context import current_context
 from holdfast.definitions.readers import read_key, read_name
 from holdfast.definitions.registry import Registry
-from holdfast.errors import IdempotencyConflict, InvalidOption, InvalidTransition, TaskNotFound
-from holdfast.filters import FilterKeywords, TaskRef, read_id, where
+from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
+from holdfast.filters import FilterKeywords, TaskRef, chosen_by, dead_unless_told, read_id, where
 from holdfast.fleet import as_now, knows_queue
 from holdfast.herald import call_next
 from holdfast.ids import IdMaker
@@ -100,7 +99,7 @@ class Client:
             return []
         self._refuse_to_wait_for_itself()
         tasks = self._new_tasks(calls, mark)
-        with _key_as_given():
+        with keys.as_given():
             added = await self._add(tasks, _counts(tasks))
         return self._said(tasks, added)
 
@@ -112,7 +111,7 @@ class Client:
         """
         window = self.settings.idempotency_window
         tasks = self._new_tasks(calls)
-        with _key_as_given():
+        with keys.as_given():
             added = self.store.add_within(connection, tasks, idempotency_window=window)
         self._hint(tasks)
         return self._said(tasks, added)
@@ -123,7 +122,7 @@ class Client:
         """The same through an asynchronous connection."""
         window = self.settings.idempotency_window
         tasks = self._new_tasks(calls)
-        with _key_as_given():
+        with keys.as_given():
             added = await self.store.add_within_async(connection, tasks, idempotency_window=window)
         self._hint(tasks)
         return self._said(tasks, added)
@@ -165,7 +164,7 @@ class Client:
         """
         if not 1 <= limit <= MOST_PER_PAGE:
             raise InvalidOption("limit", f"expected 1 to {MOST_PER_PAGE}, got {limit}")
-        chosen = _filter(which, words)
+        chosen = chosen_by(which, words)
         page = await self.store.list(chosen, limit=limit, after=after, oldest_first=oldest_first)
         return replace(page, tasks=tuple(map(keys.shown, page.tasks)))
 
@@ -178,7 +177,7 @@ class Client:
         **words: Unpack[FilterKeywords],
     ) -> int:
         """How many tasks match, counting no further than `limit`."""
-        return await self.store.count(_filter(which, words), limit=limit)
+        return await self.store.count(chosen_by(which, words), limit=limit)
 
     async def history(self, task_id: TaskRef) -> History:
         """Every attempt and event of a task."""
@@ -225,7 +224,7 @@ class Client:
         With `dry_run` nothing is changed and they are only counted; running ones that were asked
         before are counted too.
         """
-        chosen, done = _filter(which, words), 0
+        chosen, done = chosen_by(which, words), 0
         if dry_run:
             return await self._count_in(chosen, UNFINISHED)
         while True:
@@ -265,7 +264,7 @@ class Client:
         """
         if pace is not None and not 0 < pace <= 1e6:
             raise InvalidOption("pace", f"expected tasks per second, more than 0, got {pace!r}")
-        chosen = _dead_unless_told(_filter(which, words))
+        chosen = dead_unless_told(chosen_by(which, words))
         if dry_run:
             return await self._count_in(chosen, REQUEUEABLE)
         # What is replayed may end and match again, so the number is fixed before the first step.
@@ -292,7 +291,7 @@ class Client:
         Tasks that have not ended are left alone. With `dry_run` nothing is changed and they are
         only counted.
         """
-        chosen, done = _dead_unless_told(_filter(which, words)), 0
+        chosen, done = dead_unless_told(chosen_by(which, words)), 0
         if dry_run:
             return await self._count_in(chosen, TERMINAL)
         while True:
@@ -481,27 +480,6 @@ class Client:
 _QUEUE: Final[Callable[[object], str]] = attrgetter("queue")
 _OWN: Final = NewTask._fields[:3]
 """What is every plain task's own: id, name, payload."""
-
-
-def _filter(which: TaskFilter | None, words: FilterKeywords) -> TaskFilter:
-    if which is not None and words:
-        raise InvalidOption(next(iter(words)), "give a filter or single words, not both")
-    return keys.by_stored_key(where(**words) if which is None else which)
-
-
-@contextmanager
-def _key_as_given() -> Iterator[None]:
-    """Name a key in an error as it was given, not as it is kept."""
-    try:
-        yield
-    except IdempotencyConflict as error:
-        raise IdempotencyConflict(keys.shown_key(error.key) or "", error.task_id) from None
-
-
-def _dead_unless_told(which: TaskFilter) -> TaskFilter:
-    if which.states is None and which.ids is None:
-        return replace(which, states=frozenset({State.DEAD_LETTER}))
-    return which
 
 
 def _found(thing: T | None, task_id: TaskId) -> T:

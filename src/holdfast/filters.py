@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypedDict, Unpack
 from uuid import UUID
 
 from holdfast.core.ids import is_task_id
+from holdfast.core.keys import by_stored_key
 from holdfast.core.lifecycle import OTHER_WORDS
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Priority, State, TaskId, WorkerId
@@ -56,6 +58,20 @@ def where(**words: Unpack[FilterKeywords]) -> TaskFilter:
     if "state" in fields:
         fields["states"] = fields.pop("state")
     return TaskFilter(**fields)
+
+
+def chosen_by(which: TaskFilter | None, words: FilterKeywords) -> TaskFilter:
+    """The filter of a verb that takes one, or single words; as a store takes it."""
+    if which is not None and words:
+        raise InvalidOption(next(iter(words)), "give a filter or single words, not both")
+    return by_stored_key(where(**words) if which is None else which)
+
+
+def dead_unless_told(which: TaskFilter) -> TaskFilter:
+    """Dead letters, unless the filter says which states or tasks."""
+    if which.states is None and which.ids is None:
+        return replace(which, states=frozenset({State.DEAD_LETTER}))
+    return which
 
 
 def read_id(task: TaskRef) -> TaskId:

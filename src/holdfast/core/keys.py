@@ -7,12 +7,15 @@ begins like one with an owner: nobody can write by hand what is another's key.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from typing import Final
 
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Task
+from holdfast.errors import IdempotencyConflict
 
 _MARK: Final = "\x1f"
 _BEFORE: Final = len(_MARK) + 32
@@ -52,3 +55,12 @@ def by_stored_key(which: TaskFilter) -> TaskFilter:
         unique_key=stored_key(which.owner, unique),
         idempotency_key=stored_key(which.owner, idempotency),
     )
+
+
+@contextmanager
+def as_given() -> Iterator[None]:
+    """Let an error inside name a key as it was given, not as it is kept."""
+    try:
+        yield
+    except IdempotencyConflict as error:
+        raise IdempotencyConflict(shown_key(error.key) or "", error.task_id) from None
