@@ -91,9 +91,8 @@ class Client:
     async def submit_many(
         self, calls: Sequence[Call[Any]], *, mark: bytes | None = None
     ) -> Sequence[Added]:
-        """Store many tasks in one step, all or none; the answers come in the same order.
-
-        The ids of new ones bear the `mark` of this key (`core.ids.marked`).
+        """Store many tasks in one step, all or none; the answers come in the same order. The ids of
+        new ones bear the `mark` of this key (`core.ids.marked`).
         """
         if not calls:
             return []
