@@ -62,6 +62,7 @@ class SettingsKeywords(TypedDict, total=False):
     timeout: Duration | Mapping[str, Duration] | None
     crash_limit: int | None
     drain: Duration | None
+    stop_grace: Duration | None
     max_payload: Size | None
     max_result: Size | None
     retention: Duration | None
@@ -125,6 +126,7 @@ class Settings:
     timeout: float | Mapping[str, float] | None = None
     crash_limit: int = 3
     drain: float = 30.0
+    stop_grace: float = 5.0
     max_payload: int = 1024 * 1024
     max_result: int = 1024 * 1024
     retention: float = 7 * 86_400.0
@@ -446,6 +448,7 @@ _READERS: dict[str, Callable[[object], object]] = {
     "timeout": limits.by_priority(limits.parse_timeout),
     "crash_limit": _whole(1),
     "drain": parse_duration,
+    "stop_grace": parse_duration,
     "max_payload": _size,
     "max_result": _size,
     "retention": parse_duration,

@@ -23,6 +23,7 @@ from holdfast.core.duration import Duration, parse_duration
 from holdfast.core.report import Said, bounded, read_cost, read_line, read_progress
 from holdfast.core.task import Cost, Progress
 from holdfast.core.trace import trace_id_of, traceparent_of
+from holdfast.definitions.stopping import Stopping
 from holdfast.errors import HoldfastError
 
 LONGEST_LINE = 10_000
@@ -70,8 +71,9 @@ class ContextSink(Protocol):
         """Give the attempt this much more time, counted from now."""
         ...
 
-    def stop_requested(self) -> bool:
-        """Whether the attempt was asked to stop: cancelled, out of time, or the worker leaves."""
+    @property
+    def stopping(self) -> Stopping:
+        """The request to stop: cancelled, out of time, or the worker leaves."""
         ...
 
     def transaction(self) -> TaskTransaction:
@@ -135,8 +137,20 @@ class Context:
 
     @property
     def stop_requested(self) -> bool:
-        """Whether this attempt should end soon: cancelled, out of time, or the worker leaves."""
-        return self._sink.stop_requested()
+        """Whether this attempt should end soon: cancelled, out of time, or the worker leaves.
+
+        A body that looks has `stop_grace` to end by itself before it is interrupted; at a deploy it
+        has all of `drain`. Whatever it returns or raises once it has seen True, the attempt ends as
+        the stop says: timed out, cancelled, or handed back uncharged.
+        """
+        return self._sink.stopping.look()
+
+    @property
+    def stopping(self) -> Stopping:
+        """The same to wait for: `await ctx.stopping`, or `ctx.stopping.wait("5s")` in a handler
+        that is not async, which says whether the attempt should end.
+        """
+        return self._sink.stopping
 
     def progress(self, done: float, total: float | None = None, message: str | None = None) -> None:
         """Say how far the work is: `progress(3, 10)` or `progress(0.3, 1, "reading")`."""

@@ -55,6 +55,7 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         self.timeout = spec.timeout
         self.timeout_growth = spec.timeout_growth
         self.timeout_cap = spec.timeout_cap
+        self.stop_grace = spec.stop_grace
         self.retry = spec.retry
         self.retry_for = spec.retry_for
         self.no_retry_for = spec.no_retry_for

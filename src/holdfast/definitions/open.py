@@ -43,6 +43,7 @@ class OpenDefinition(Definition[..., Json, Json]):
         self.timeout = None
         self.timeout_growth = 1.0
         self.timeout_cap = LONGEST
+        self.stop_grace = None
         self.retry = None
         self.retry_for = ()
         self.no_retry_for = ()

@@ -39,6 +39,7 @@ class TaskKeywords(TypedDict, total=False):
 
     `retry_for` are the only exceptions that are tried again, `no_retry_for` those that are not.
     `timeout_growth` multiplies the time limit with every charged attempt, up to `timeout_cap`.
+    `stop_grace` is how long a body that was asked to stop is left alone before it is interrupted.
     `lock` and a `unique` that is text are templates over the arguments. `secret_fields` are
     parameters, or places in them (`card.number`), that are never shown.
     """
@@ -50,6 +51,7 @@ class TaskKeywords(TypedDict, total=False):
     timeout: Duration | None
     timeout_growth: float | None
     timeout_cap: Duration | None
+    stop_grace: Duration | None
     retry: Retry | str | None
     retry_for: type[Exception] | tuple[type[Exception], ...] | None
     no_retry_for: type[Exception] | tuple[type[Exception], ...] | None

@@ -30,6 +30,7 @@ class Spec:
     timeout: float | None = None
     timeout_growth: float = 1.0
     timeout_cap: float = LONGEST
+    stop_grace: float | None = None
     retry: Retry | None = None
     retry_for: tuple[type[BaseException], ...] = ()
     no_retry_for: tuple[type[BaseException], ...] = ()
@@ -147,6 +148,7 @@ _READERS: Mapping[str, Callable[[str, object], object]] = {
     "timeout": readers.read_timeout,
     "timeout_growth": _growth,
     "timeout_cap": readers.read_duration,
+    "stop_grace": readers.read_duration,
     "retry": _retry,
     "retry_for": _exceptions,
     "no_retry_for": _exceptions,

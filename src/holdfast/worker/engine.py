@@ -107,6 +107,7 @@ class Engine:
             too_old=settings.lease / 3,
             confirm=self.membership.confirm,
             gate=self._gate,
+            stop_grace=settings.stop_grace,
             desk=WorkerDesk(store, loop, self.reporter, self.ledger.completed),
         )
         self.cancels = CancelWatch(

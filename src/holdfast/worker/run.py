@@ -3,11 +3,18 @@
 The worker makes a `Run` for every claim, a runner (loop, threads, processes) brings it to an
 `Outcome`. A run that was told to stop ends as that stop says, whatever its body still returns:
 a body that catches the interruption and returns early has not done its work.
+
+**Stopping** goes in steps. First the body is asked (`ctx.stop_requested`, `ctx.stopping`). One that
+ever looked, or whose definition has a `stop_grace`, is then left alone for that long; the others
+could not make use of it. After that the runner interrupts it, and kills it where it can. What
+leaves with its worker was asked when the drain began, and what lost its lease has no time left:
+both are interrupted at once.
 """
 
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 from collections.abc import Callable
 from enum import StrEnum
@@ -17,6 +24,7 @@ from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Outcome
 from holdfast.core.task import Cost, Progress
 from holdfast.definitions.definition import Definition
+from holdfast.definitions.stopping import Stopping
 from holdfast.errors import AttemptTimeout, LeaseLost, Unsupported
 from holdfast.worker.transactions import Completion, Desk, RunTransaction
 
@@ -30,18 +38,22 @@ class StopReason(StrEnum):
     TIMED_OUT = "timed_out"
 
 
+_AT_ONCE = frozenset({StopReason.DRAINED, StopReason.LOST})
+_MAKING = threading.Lock()
+
+
 class Run:
     """One attempt, and the sink of its handler's context. Loop-thread only, but for the sink.
 
     `deadline` is in monotonic time and may move (`extend`). A runner looks at it again when it
-    passes, and registers `on_stop` to hear `stop()` at once, `on_extend` to hear of a new deadline
-    (from whatever thread the handler runs in). Once `ended` is set nobody listens to it any more.
-    `completion` is set from the moment its handler's transaction begins to commit.
+    passes, and registers `on_stop` to hear when the body is to be interrupted, `on_extend` to hear
+    of a new deadline (from whatever thread the handler runs in). Once `ended` is set nobody listens
+    to it any more. `completion` is set from the moment its handler's transaction begins to commit.
     """
 
     __slots__ = (
-        "_desk", "_reports", "_transaction", "claim", "completion", "deadline", "definition",
-        "ended", "on_extend", "on_stop", "started", "stop_reason",
+        "_desk", "_grace", "_reports", "_stopping", "_transaction", "claim", "completion",
+        "deadline", "definition", "ended", "on_extend", "on_stop", "started", "stop_reason",
     )  # fmt: skip
 
     def __init__(
@@ -52,6 +64,7 @@ class Run:
         reports: Callable[[Report], None],
         started: float = 0.0,
         desk: Desk | None = None,
+        grace: float = 0.0,
     ) -> None:
         self.claim = claim
         self.definition = definition
@@ -65,13 +78,45 @@ class Run:
         self._reports = reports
         self._desk = desk
         self._transaction: RunTransaction | None = None
+        self._stopping: Stopping | None = None
+        self._grace = grace
+
+    @property
+    def stopping(self) -> Stopping:
+        """The request to stop; made when it is first needed, which may be in the body's thread."""
+        made = self._stopping
+        if made is None:
+            with _MAKING:
+                made = self._stopping
+                if made is None:
+                    made = self._stopping = Stopping()
+        return made
 
     def stop(self, reason: StopReason) -> None:
-        """Ask the runner to end this run early. The first reason stands."""
+        """End this run early: ask its body, and interrupt it when its grace is over. The first
+        reason stands.
+        """
         if self.stop_reason is None:
             self.stop_reason = reason
-            if self.on_stop is not None:
-                self.on_stop(reason)
+            self.stopping.ask()
+            grace = 0.0 if reason in _AT_ONCE else self._grace_of_its_body()
+            if grace > 0.0:
+                asyncio.get_running_loop().call_later(grace, self._interrupt)
+                return
+        elif reason not in _AT_ONCE:
+            return
+        self._interrupt()
+
+    def _grace_of_its_body(self) -> float:
+        own = self.definition.stop_grace
+        if own is not None:
+            return own
+        return self._grace if self.stopping.has_looked else 0.0
+
+    def _interrupt(self) -> None:
+        interrupt, self.on_stop = self.on_stop, None
+        if interrupt is not None and self.stop_reason is not None and not self.ended:
+            interrupt(self.stop_reason)
 
     def report(
         self, *, progress: Progress | None = None, cost: Cost | None = None, log: str | None = None
@@ -90,8 +135,9 @@ class Run:
         if self.on_extend is not None:
             self.on_extend(self)
 
-    def stop_requested(self) -> bool:
-        return self.stop_reason is not None
+    def left_because_asked(self) -> bool:
+        """Whether its body knows that its worker leaves: then it came out because of that."""
+        return self.stop_reason is None and self._stopping is not None and self._stopping.has_seen
 
     def refuse_if_stopped(self) -> None:
         """A run that was told to stop ends as that stop says; its transaction cannot outvote it."""

@@ -58,6 +58,7 @@ class Slots:
         too_old: float,
         confirm: Callable[[WorkerId], Awaitable[bool]],
         gate: Gate,
+        stop_grace: float = 0.0,
         desk: Desk | None = None,
     ) -> None:
         self._shelf = shelf
@@ -70,7 +71,9 @@ class Slots:
         self._too_old = too_old
         self._confirm = confirm
         self._gate = gate
+        self._stop_grace = stop_grace
         self._desk = desk
+        self._is_leaving = False
         self._running: dict[Run, asyncio.Task[None]] = {}
         self._doubted: set[TaskId] = set()
         self._slots: set[asyncio.Task[None]] = set()
@@ -101,6 +104,12 @@ class Slots:
         """How long each of them has been at it."""
         now = time.monotonic()
         return [now - run.started for run in self._running]
+
+    def ask_to_stop(self) -> None:
+        """The worker leaves: tell every body, though it still has time to end."""
+        self._is_leaving = True
+        for run in self.running:
+            run.stopping.ask()
 
     def stop(self, reason: StopReason) -> None:
         """Tell every run to stop."""
@@ -202,7 +211,7 @@ class Slots:
             self._gate.started(claim)
         timeout = definition.timeout_of(claim)
         deadline = None if timeout is None else now + timeout
-        return Run(claim, definition, deadline, self._report, now, self._desk)
+        return Run(claim, definition, deadline, self._report, now, self._desk, self._stop_grace)
 
     async def _follow(
         self, run: Run, slot: asyncio.Task[None], rest: Awaitable[Outcome]
@@ -210,6 +219,8 @@ class Slots:
         """Wait for a run that does not end at once; None if the slot was given up meanwhile."""
         self._running[run] = slot
         self._shelf.leave()
+        if self._is_leaving:
+            run.stopping.ask()
         try:
             outcome = await rest
         except GeneratorExit:
@@ -217,6 +228,8 @@ class Slots:
         except BaseException as error:  # noqa: BLE001 - a runner that fails must not take the slot along
             outcome = self._runner_failed(run, slot, error)
         self._shelf.enter()
+        if run.left_because_asked():
+            outcome = Released()
         return outcome if self._running.pop(run, None) is not None else None
 
     def _runner_failed(self, run: Run, slot: asyncio.Task[None], error: BaseException) -> Outcome:

@@ -3,9 +3,10 @@
     worker = Worker(store, dispatcher, registry, settings)
     await worker.run()          # until worker.stop(), from a signal handler or another thread
 
-`stop()` begins the drain: no more claims, what has not started goes back, what runs has `drain`
-seconds to end and is then stopped and handed back, uncharged. A second `stop()` means now. An
-operator who asks the worker to drain (`WorkerStore.ask_to_drain`) does the same as one `stop()`.
+`stop()` begins the drain: no more claims, what has not started goes back, what runs is asked to
+stop, has `drain` seconds to end, and is then interrupted and handed back, uncharged. A second
+`stop()` means now. An operator who asks the worker to drain (`WorkerStore.ask_to_drain`) does the
+same as one `stop()`.
 """
 
 from __future__ import annotations
@@ -172,6 +173,7 @@ class Worker:
     async def _drain(self, engine: Engine) -> None:
         """Let running work end, as long as `drain` and the operator's patience last."""
         engine.feeder.close()
+        engine.slots.ask_to_stop()
         if engine.slots.busy:
             log.info("worker.draining", worker_id=self.id, running=engine.slots.busy)
             await engine.membership.drain()

@@ -161,6 +161,26 @@ async def blocks_its_loop(file: str) -> None:
         pass
 
 
+@app.task(executor="process")
+def tidies(ctx: Context, file: str, note: str) -> str:
+    assert not ctx.stop_requested
+    Path(file).write_text(str(os.getpid()))
+    ctx.stopping.wait()
+    time.sleep(0.7)
+    Path(note).write_text("tidy")
+    return "tidy"
+
+
+@app.task(executor="process")
+async def tidies_async(ctx: Context, file: str, note: str) -> str:
+    assert not ctx.stop_requested
+    Path(file).write_text(str(os.getpid()))  # noqa: ASYNC240 - a small file
+    await ctx.stopping
+    await asyncio.sleep(0.7)
+    Path(note).write_text("tidy")  # noqa: ASYNC240 - a small file
+    return "tidy"
+
+
 STOPPABLE = (
     sleeps,
     loops,

@@ -43,6 +43,7 @@ def attempt(
     timeout: float | None = 30.0,
     reports: list[Report] | None = None,
     number: int = 3,
+    grace: float = 0.0,
     **kwargs: Any,
 ) -> Run:
     """One attempt at a task with these arguments."""
@@ -68,7 +69,7 @@ def attempt(
     )
     deadline = None if timeout is None else time.monotonic() + timeout
     sink = [] if reports is None else reports
-    return Run(claim, definition, deadline, sink.append, time.monotonic())
+    return Run(claim, definition, deadline, sink.append, time.monotonic(), grace=grace)
 
 
 def is_gone(pid: int) -> bool:

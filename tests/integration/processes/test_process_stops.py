@@ -91,6 +91,53 @@ async def test_a_handler_may_clean_up_when_it_is_stopped(
     assert (tmp_path / "note").read_text() == note
 
 
+@pytest.mark.parametrize("kind", ["tidies", "tidies_async"])
+@pytest.mark.parametrize("reason", [StopReason.TIMED_OUT, StopReason.CANCELLED])
+async def test_a_handler_that_looks_is_asked_before_it_is_interrupted(
+    kind: str, reason: StopReason, pool: ProcessRunner, bodies: ModuleType, tmp_path: Path
+) -> None:
+    file, note = tmp_path / "pid", tmp_path / "note"
+    run = attempt(getattr(bodies, kind), grace=5.0, file=str(file), note=str(note))
+    running, pid = await begin(pool, run, file)
+
+    run.stop(reason)
+    outcome = await running
+
+    assert note.read_text() == "tidy"
+    assert isinstance(outcome, TimedOut if reason is StopReason.TIMED_OUT else Stopped)
+    assert not is_gone(pid), "it ended by itself, so its process serves on"
+    assert await pool.run(attempt(bodies.add, a=1)) == Succeeded(b"2")
+
+
+async def test_a_handler_that_looks_and_goes_on_is_killed_after_its_grace(
+    pool: ProcessRunner, bodies: ModuleType, tmp_path: Path
+) -> None:
+    file, note = tmp_path / "pid", tmp_path / "note"
+    run = attempt(bodies.tidies, grace=0.1, file=str(file), note=str(note))
+    running, pid = await begin(pool, run, file)
+
+    run.stop(StopReason.CANCELLED)
+    outcome = await running
+
+    assert outcome == Stopped()
+    assert is_gone(pid)
+    assert not note.exists()
+
+
+async def test_a_leaving_worker_asks_and_hears_that_the_handler_has_seen_it(
+    pool: ProcessRunner, bodies: ModuleType, tmp_path: Path
+) -> None:
+    file, note = tmp_path / "pid", tmp_path / "note"
+    run = attempt(bodies.tidies, file=str(file), note=str(note))
+    running, _ = await begin(pool, run, file)
+
+    run.stopping.ask()
+    await running
+
+    assert note.read_text() == "tidy"
+    assert run.left_because_asked()
+
+
 async def test_a_timeout_shows_where_the_handler_was(
     pool: ProcessRunner, bodies: ModuleType, tmp_path: Path
 ) -> None:

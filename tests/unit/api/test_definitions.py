@@ -28,6 +28,7 @@ from holdfast.core.task import Cause, Priority, TaskId, WorkerId
 from holdfast.definitions.backoff import dump_policy
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.options import TaskKeywords
+from holdfast.definitions.stopping import Stopping
 from holdfast.testing import MemoryApp
 
 if TYPE_CHECKING:
@@ -83,8 +84,8 @@ class TestTheFunctionStaysItself:
         class Silent:
             def report(self, **_: object) -> None: ...
             def extend(self, seconds: float) -> None: ...
-            def stop_requested(self) -> bool:
-                return False
+
+            stopping = Stopping()
 
             def transaction(self) -> NoReturn:
                 raise NotImplementedError
@@ -192,9 +193,9 @@ class TestOptions:
     def test_every_option_is_read(self, app: MemoryApp) -> None:
         @app.task(
             name="n", queue="mail", priority="medium", max_retries=7, timeout="1m",
-            timeout_growth=2, timeout_cap="3m", retry=fixed("5s"), no_retry_for=KeyError,
-            executor="process", memory_limit="64MiB", tags=["a", "b", "a"], requires={"gpu"},
-            unique=True, lock="doc:{doc}", secret_fields="doc",
+            timeout_growth=2, timeout_cap="3m", stop_grace="9s", retry=fixed("5s"),
+            no_retry_for=KeyError, executor="process", memory_limit="64MiB", tags=["a", "b", "a"],
+            requires={"gpu"}, unique=True, lock="doc:{doc}", secret_fields="doc",
         )  # fmt: skip
         def task(doc: int) -> None: ...
 
@@ -202,6 +203,7 @@ class TestOptions:
         assert task.priority is Priority.NORMAL
         assert task.max_retries == 7
         assert (task.timeout, task.timeout_growth, task.timeout_cap) == (60.0, 2.0, 180.0)
+        assert task.stop_grace == 9.0
         assert task.retry == RetryPolicy(base=5.0, multiplier=1.0, cap=5.0, jitter=False)
         assert task.no_retry_for == (KeyError,)
         assert task.executor is Executor.PROCESS

@@ -38,6 +38,7 @@ KNOBS: dict[str, tuple[object, str, str, object]] = {
     "timeout": ("20m", "1200", '"20m"', 1200.0),
     "crash_limit": (5, "5", "5", 5),
     "drain": (0, "0", "0", 0.0),
+    "stop_grace": ("2s", "2s", '"2s"', 2.0),
     "max_payload": ("2MiB", "2097152", '"2MiB"', 2 * 1024 * 1024),
     "max_result": (1000, "1kB", "1000", 1000),
     "retention": ("1d", "86400", '"P1D"', 86_400.0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any, cast
 
 from holdfast.core.attempt import Claim, Report
@@ -21,4 +22,5 @@ def a_claim(number: int = 1, **given: Any) -> Claim:
 def a_run(
     deadline: float | None = None, reports: Callable[[Report], None] = lambda report: None
 ) -> Run:
-    return Run(a_claim(), cast("Any", None), deadline, reports)
+    definition = SimpleNamespace(stop_grace=None)
+    return Run(a_claim(), cast("Any", definition), deadline, reports)

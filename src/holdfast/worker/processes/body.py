@@ -14,14 +14,31 @@ from holdfast.core.lifecycle import Failed, Outcome
 from holdfast.core.task import Cost, Progress
 from holdfast.definitions.context import Context, enter_context
 from holdfast.definitions.definition import Definition
+from holdfast.definitions.stopping import Stopping
 from holdfast.worker.forks import end_fork
 from holdfast.worker.processes.channel import Channel
 from holdfast.worker.processes.desk import ChildDesk
 from holdfast.worker.processes.interruption import Interruption
 from holdfast.worker.processes.memory import capped, over_limit
-from holdfast.worker.processes.wire import EXTEND, Frame, key_of
+from holdfast.worker.processes.wire import EXTEND, LOOKED, Frame, key_of
 from holdfast.worker.transactions import Completion, RunTransaction
 from holdfast.worker.verdict import accept, describe, judge
+
+
+class _Looks(Stopping):
+    """Tells the worker that the handler looks, and when it has seen the request."""
+
+    def __init__(self, claim: Claim, channel: Channel) -> None:
+        super().__init__()
+        self._claim = claim
+        self._channel = channel
+
+    def look(self) -> bool:
+        before = self.has_looked, self.has_seen
+        seen = super().look()
+        if before != (True, seen):
+            self._channel.send(Frame(LOOKED, seen, about=key_of(self._claim)))
+        return seen
 
 
 class LineSink:
@@ -43,6 +60,7 @@ class LineSink:
         self._interruption = interruption
         self._desk = desk
         self._transaction: RunTransaction | None = None
+        self.stopping: Stopping = _Looks(claim, channel)
 
     def report(
         self, *, progress: Progress | None = None, cost: Cost | None = None, log: str | None = None
@@ -52,9 +70,6 @@ class LineSink:
 
     def extend(self, seconds: float) -> None:
         self._channel.send(Frame(EXTEND, seconds, about=key_of(self.claim)))
-
-    def stop_requested(self) -> bool:
-        return self._interruption.came
 
     def refuse_if_stopped(self) -> None:
         if self._interruption.came:
@@ -96,6 +111,7 @@ class Body:
         self, claim: Claim, definition: Definition[..., Any, Any], memory_limit: int | None
     ) -> Outcome:
         sink = LineSink(claim, definition, self._channel, self._interruption, self._desk)
+        self._interruption.stopping = sink.stopping
         context = Context(claim, sink)
         enter_context(context)
         with capped(memory_limit), self._interruption.inside():

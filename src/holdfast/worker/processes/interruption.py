@@ -1,5 +1,7 @@
-"""How a child is asked to stop its handler: a signal that becomes an exception, in the main thread.
+"""How a child is told to stop its handler: by signals, in the main thread.
 
+SIGURG asks: `ctx.stop_requested` becomes true, nothing else happens. It is sent only to a handler
+that looks, since it may cut short a system call of native code.
 SIGUSR1 says the time is up, SIGUSR2 that the attempt is cancelled or handed back. A sync handler
 gets `AttemptTimeout` or `CancelledError` raised wherever it is, an async one is cancelled. If that
 does not end it within the worker's patience, SIGKILL does.
@@ -18,11 +20,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from holdfast.definitions.stopping import Stopping
 from holdfast.errors import AttemptTimeout
 
 OUT_OF_TIME = signal.SIGUSR1
 STOP = signal.SIGUSR2
-_OURS = (OUT_OF_TIME, STOP, signal.SIGTERM, signal.SIGINT)
+ASK = signal.SIGURG
+_OURS = (OUT_OF_TIME, STOP, ASK, signal.SIGTERM, signal.SIGINT)
 
 
 class Interruption:
@@ -30,6 +34,7 @@ class Interruption:
 
     def __init__(self) -> None:
         self.came = False
+        self.stopping = Stopping()
         self._inside = False
         self._shielded = False
         self._held_back: BaseException | None = None
@@ -39,6 +44,7 @@ class Interruption:
         """Listen to the signals. Main thread only."""
         for number in (OUT_OF_TIME, STOP):
             signal.signal(number, self._on_signal)
+        signal.signal(ASK, self._on_ask)
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, _ignore)
         forks = _Forks()
@@ -82,10 +88,14 @@ class Interruption:
         if error is not None and self._inside:
             raise error
 
+    def _on_ask(self, _number: int, _frame: FrameType | None) -> None:
+        self.stopping.ask()
+
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         if not self._inside:
             return
         self.came = True
+        self.stopping.ask()
         if self._coroutine is not None:
             loop, task = self._coroutine
             loop.call_soon_threadsafe(task.cancel)

@@ -29,7 +29,7 @@ from holdfast.worker.exits import when_exited
 from holdfast.worker.groups import GROUPS
 from holdfast.worker.liveness import Liveness, describe_exit, liveness, resident
 from holdfast.worker.processes import wire
-from holdfast.worker.processes.interruption import OUT_OF_TIME, STOP
+from holdfast.worker.processes.interruption import ASK, OUT_OF_TIME, STOP
 from holdfast.worker.processes.memory import LOOK_EVERY, over_limit
 from holdfast.worker.processes.wire import Frame, Garbled, Unpacker, key_of
 from holdfast.worker.run import Run, StopReason
@@ -128,6 +128,7 @@ class ChildProcess(asyncio.Protocol):
         self._attempts += 1
         self._run, self._outcome = run, self._loop.create_future()
         run.on_stop = self._on_stop
+        run.stopping.then(lambda: self._ask(run))
         limit = run.definition.memory_limit
         try:
             self._send(wire.pack_claim(run.claim, limit))
@@ -141,7 +142,10 @@ class ChildProcess(asyncio.Protocol):
             raise
         finally:
             self._run = run.on_stop = None
-        return await self._stopped(run, outcome) if self.spent else outcome
+        if self.spent:
+            self.kill()
+            await self.exited
+        return outcome if run.stop_reason is None else _stopped(run, outcome)
 
     async def close(self) -> None:
         """Let the process end by itself, and see to it that it does."""
@@ -158,16 +162,16 @@ class ChildProcess(asyncio.Protocol):
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
 
-    async def _stopped(self, run: Run, outcome: Outcome) -> Outcome:
-        self.kill()
-        await self.exited
-        if run.stop_reason is None:
-            return outcome
-        ending = stopped(run)
-        if isinstance(ending, TimedOut) and isinstance(outcome, Failed):
-            # Where the handler was when the time was up.
-            ending = TimedOut(replace(ending.error, traceback=outcome.error.traceback))
-        return ending
+    def _ask(self, run: Run) -> None:
+        if self._run is run and run.stopping.has_looked and not self.spent:
+            with suppress(ProcessLookupError):
+                self._process.send_signal(ASK)
+
+    def _looked(self, run: Run, has_seen: bool) -> None:
+        run.stopping.has_looked = True
+        run.stopping.has_seen = has_seen
+        if run.stopping.is_asked and not has_seen:
+            self._ask(run)
 
     def _on_stop(self, reason: StopReason) -> None:
         self.spent = True
@@ -228,6 +232,8 @@ class ChildProcess(asyncio.Protocol):
                 outcome.set_result(wire.unpack_outcome(frame))
             case wire.HOLD:
                 self._holding = asyncio.ensure_future(self._hold(run))
+            case wire.LOOKED:
+                self._looked(run, frame.head)
             case kind:
                 _pass_on(kind, frame.head, run)
 
@@ -284,6 +290,14 @@ class ChildProcess(asyncio.Protocol):
             message=f"the process that ran the attempt {end}. "
             "Only this attempt is lost; the worker goes on.",
         )
+
+
+def _stopped(run: Run, outcome: Outcome) -> Outcome:
+    ending = stopped(run)
+    if isinstance(ending, TimedOut) and isinstance(outcome, Failed):
+        # Where the handler was when the time was up.
+        ending = TimedOut(replace(ending.error, traceback=outcome.error.traceback))
+    return ending
 
 
 def _spawn(app_spec: str, line: int) -> subprocess.Popen[bytes]:

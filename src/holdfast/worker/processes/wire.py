@@ -29,7 +29,7 @@ from holdfast.core.task import Cause, Json, Priority, TaskError
 
 HELLO, READY, REFUSED = "hello", "ready", "refused"
 RUN, OUTCOME = "run", "outcome"
-PROGRESS, COST, LOG, EXTEND = "progress", "cost", "log", "extend"
+PROGRESS, COST, LOG, EXTEND, LOOKED = "progress", "cost", "log", "extend", "looked"
 HOLD, HELD, LET_GO, COMPLETED = "hold", "held", "let_go", "completed"
 
 _MARK = b"\xf7HF\x01"
