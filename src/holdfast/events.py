@@ -66,11 +66,10 @@ EVENTS: Final = {
     "task.result_dropped": Listed(
         ERROR, "An end cannot be stored; the task is rescued when this worker leaves.", "task_id"
     ),
-    "task.slot_given_up": Listed(
-        WARNING, "A body did not end when told; its slot was replaced.", "task_id task_name"
-    ),
-    "task.thread_left_behind": Listed(
-        WARNING, "A body did not end when told; its thread was replaced.", "task_id task_name"
+    "task.body_still_runs": Listed(
+        WARNING,
+        "A body did not end when told; it keeps its slot, and its lock if it has one.",
+        f"{ABOUT} lock seconds",
     ),
     "task.stray": Listed(
         WARNING, "A task was leased to a worker that has not got it; it goes back.", ABOUT

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import fcntl
 import os
 import signal
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from holdfast import Context, Holdfast, fixed
@@ -72,6 +74,70 @@ def locked(ctx: Context, doc: str, seconds: float) -> int | None:
     with log.body(ctx, lock=f"doc:{doc}"):
         time.sleep(seconds)
         return ctx.fence
+
+
+@app.task(name="alone_async", lock="key:{key}", timeout=0.5, max_retries=1, retry=soon)
+async def alone_async(ctx: Context, key: str, seconds: float) -> int:
+    """Waits for a task of its own that does not hear that it should stop."""
+    with log.body(ctx), alone(key):
+        if ctx.attempt == 1:
+            await asyncio.create_task(deaf(seconds))
+        return ctx.attempt
+
+
+@app.task(name="alone_thread", lock="key:{key}", timeout=0.5, max_retries=1, retry=soon)
+def alone_thread(ctx: Context, key: str, seconds: float) -> int:
+    with log.body(ctx), alone(key):
+        if ctx.attempt == 1:
+            stay(seconds)
+        return ctx.attempt
+
+
+@app.task(
+    name="alone_process",
+    executor="process",
+    lock="key:{key}",
+    timeout=0.5,
+    max_retries=1,
+    retry=soon,
+)
+def alone_process(ctx: Context, key: str, seconds: float) -> int:
+    with log.body(ctx), alone(key):
+        if ctx.attempt == 1:
+            stay(seconds)
+        return ctx.attempt
+
+
+@contextmanager
+def alone(key: str) -> Iterator[None]:
+    """Leave a note if anybody else is in here. The kernel keeps the lock, until the process ends at
+    the latest.
+    """
+    place = log.path.with_name(key)
+    file = os.open(place, os.O_RDWR | os.O_CREAT)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        place.with_suffix(".overlap").touch()
+    try:
+        yield
+    finally:
+        os.close(file)
+
+
+def stay(seconds: float) -> None:
+    """Whatever is raised in here."""
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        with suppress(BaseException):
+            time.sleep(0.02)
+
+
+async def deaf(seconds: float) -> None:
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0.02)
 
 
 @app.task(name="effect", max_retries=5, retry=soon)

@@ -10,9 +10,11 @@ from __future__ import annotations
 import asyncio
 import importlib
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Protocol
 
+from holdfast.core.attempt import Refusal, Settlement
 from holdfast.core.task import WorkerId
 from holdfast.errors import StoreError
 from holdfast.logs import EventLog
@@ -45,6 +47,10 @@ class BeatStore(Protocol):
 
     async def bury(self, worker_id: WorkerId, *, beats: int | None) -> bool: ...
 
+    async def save(self, settlements: Sequence[Settlement]) -> Sequence[Refusal]: ...
+
+    async def retire(self, worker_id: WorkerId) -> None: ...
+
 
 def open_store(url: str) -> BeatStore:
     """The store at this URL, not yet opened."""
@@ -70,14 +76,20 @@ class Stores:
             self._say("beat", error)
             return None
 
-    async def bury(self, lease: Lease) -> None:
-        """Declare the worker dead, so that its tasks need not wait for the lease to run out."""
+    async def bury(self, lease: Lease, last: Sequence[Settlement] = ()) -> None:
+        """Declare the worker dead, so that its tasks need not wait for the lease to run out. One
+        that left word of how its last attempts end has left in good order.
+        """
         until = time.monotonic() + LAST_TRIES
         while time.monotonic() < until:
             try:
                 store = await self._store(lease.url)
                 async with asyncio.timeout(PATIENCE):
-                    await store.bury(lease.worker_id, beats=None)
+                    if last:
+                        await store.save(last)
+                        await store.retire(lease.worker_id)
+                    else:
+                        await store.bury(lease.worker_id, beats=None)
                 return
             except Exception as error:  # noqa: BLE001 - as for a beat
                 self._say("bury", error)
@@ -112,6 +124,11 @@ class Beater:
         self._lease: Lease | None = None
         self._changed = asyncio.Event()
         self._groups: list[int] = []
+        self._last: Sequence[Settlement] = ()
+
+    def set_last(self, settlements: Sequence[Settlement]) -> None:
+        """These attempts end with the process, and end thus."""
+        self._last = settlements
 
     def set_groups(self, groups: list[int]) -> None:
         """These process groups must not outlive the process."""
@@ -153,4 +170,4 @@ class Beater:
         kill_groups(self._groups)
         lease, self._lease = self._lease, None
         if lease is not None:
-            await self._stores.bury(lease)
+            await self._stores.bury(lease, self._last)

@@ -8,7 +8,7 @@ own, so that nothing it sets is seen by the next body.
 **Stopping.** The slot's task is cancelled, the driver hands the `CancelledError` to the body. A
 body that swallows it is cancelled again, and in the end no longer driven at all: the driver closes
 it and walks away. Only a body that waits for a task of its own which refuses to die keeps even the
-driver from running; then the slot is given up (`on_stuck`) and replaced. A body that never
+driver from running; it keeps its slot until that task ends (`still_runs`). A body that never
 suspends cannot be stopped from here: that needs the process executor.
 """
 
@@ -30,7 +30,7 @@ from holdfast.worker.run import Run, StopReason
 from holdfast.worker.verdict import accept, judge, stopped
 
 PATIENCE = (0.5, 0.15, 0.15)
-"""Seconds between the steps of stopping a body: cancel, cancel again, close it, give up the slot.
+"""Seconds between the steps of stopping a body: cancel, cancel again, close it, let it run on.
 
 Half a second is for an honest `finally`; all of them together keep a timeout less than 1 s late.
 """
@@ -51,12 +51,12 @@ class CoroutineRunner:
         self,
         loop: asyncio.AbstractEventLoop,
         deadlines: Deadlines,
-        on_stuck: Callable[[Run], None],
+        still_runs: Callable[[Run], None],
     ) -> None:
         serve_here()
         self._loop = loop
         self._deadlines = deadlines
-        self._on_stuck = on_stuck
+        self._still_runs = still_runs
         self._variables = copy_context()
 
     def begin(self, run: Run) -> Outcome | Suspended:
@@ -77,7 +77,7 @@ class CoroutineRunner:
         """Drive the body to its end, or stop it."""
         task = asyncio.current_task()
         assert task is not None
-        stopping = _Stopping(self._loop, run, task, self._on_stuck)
+        stopping = _Stopping(self._loop, run, task, self._still_runs)
         run.on_stop = stopping.begin
         self._deadlines.watch(run)
         try:
@@ -103,19 +103,19 @@ class CoroutineRunner:
 class _Stopping:
     """The steps of stopping one body, each firmer than the last."""
 
-    __slots__ = ("_loop", "_on_stuck", "_run", "_step", "_task", "gave_up")
+    __slots__ = ("_loop", "_run", "_step", "_still_runs", "_task", "gave_up")
 
     def __init__(
         self,
         loop: asyncio.AbstractEventLoop,
         run: Run,
         task: asyncio.Task[Any],
-        on_stuck: Callable[[Run], None],
+        still_runs: Callable[[Run], None],
     ) -> None:
         self._loop = loop
         self._run = run
         self._task = task
-        self._on_stuck = on_stuck
+        self._still_runs = still_runs
         self._step = 0
         self.gave_up = False
 
@@ -126,7 +126,7 @@ class _Stopping:
         if self._run.ended:
             return
         if self._step == len(PATIENCE):
-            self._on_stuck(self._run)
+            self._still_runs(self._run)
             return
         self.gave_up = self._step == len(PATIENCE) - 1
         # The slot leaves this task behind after any cancellation, so none can hit the next body.

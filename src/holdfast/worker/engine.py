@@ -29,7 +29,7 @@ from holdfast.worker.middleware.chain import Middleware, chain
 from holdfast.worker.pace import Pace
 from holdfast.worker.pulse import StartHeart
 from holdfast.worker.reporter import Reporter
-from holdfast.worker.run import Run, Runner, StopReason
+from holdfast.worker.run import Run, Runner
 from holdfast.worker.settler import Settler
 from holdfast.worker.slots import Slots
 from holdfast.worker.threads import ThreadRunner
@@ -95,7 +95,7 @@ class Engine:
             settle=self.ledger.enter,
             burst=burst,
         )
-        self._coroutines = CoroutineRunner(loop, self.deadlines, self._give_up)
+        self._coroutines = CoroutineRunner(loop, self.deadlines, self._still_runs)
         self.slots = Slots(
             self.feeder.shelf,
             registry,
@@ -145,8 +145,8 @@ class Engine:
     def _nudge(self, due_in: float) -> None:
         self.feeder.nudge(due_in)
 
-    def _give_up(self, run: Run) -> None:
-        self.slots.give_up(run)
+    def _still_runs(self, run: Run) -> None:
+        self.slots.still_runs(run)
 
     def _saved(self, settlements: Sequence[Settlement]) -> None:
         self.ledger.saved(settlements)
@@ -164,9 +164,7 @@ class Engine:
 
     def _lost(self, worker_id: WorkerId) -> None:
         self.feeder.shelf.drop(worker_id)
-        for run in self.slots.running:
-            if run.claim.worker_id == worker_id:
-                run.stop(StopReason.LOST)
+        self.slots.lose(worker_id)
 
     async def _execute(self, run: Run) -> Outcome:
         executor = self._place_of(run)
@@ -189,7 +187,9 @@ class Engine:
 
     def _start(self, executor: Executor) -> Runner:
         if executor is Executor.THREAD:
-            return ThreadRunner(self._loop, self.deadlines, self._settings.concurrency)
+            return ThreadRunner(
+                self._loop, self.deadlines, self._settings.concurrency, self._still_runs
+            )
         # Only workers that run such tasks pay for the machinery of child processes.
         from holdfast.worker.processes.runner import ProcessRunner  # noqa: PLC0415
 

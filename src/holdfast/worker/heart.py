@@ -19,16 +19,25 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 
 from holdfast import logs
+from holdfast.core.attempt import Settlement
 from holdfast.core.task import Json, WorkerId
 from holdfast.ending import end
 from holdfast.logs import EventLog
 from holdfast.worker.beater import Beater, Stores
 from holdfast.worker.groups import GROUPS
-from holdfast.worker.line import Lease, LineHeart, Lines, SupervisorLine
+from holdfast.worker.line import (
+    Lease,
+    LineHeart,
+    Lines,
+    SupervisorLine,
+    pack_settlements,
+    unpack_settlements,
+)
 from holdfast.worker.liveness import Liveness, liveness
 
 log = EventLog("holdfast.heart")
@@ -49,6 +58,7 @@ class Heart:
     def __init__(self, lease: Lease, pid: int) -> None:
         self._lease = lease
         self._pid = pid
+        self._last: Json = []
         self._closed = threading.Event()
         self._lock = threading.Lock()
         self._process = self._spawn()
@@ -65,6 +75,12 @@ class Heart:
         with self._lock:
             self._lease = replace(self._lease, worker_id=worker_id)
             _say(self._process, {"worker_id": worker_id})
+
+    def settle_when_gone(self, settlements: Sequence[Settlement]) -> bool:
+        with self._lock:
+            self._last = pack_settlements(settlements)
+            _say(self._process, {"last": self._last})
+        return True
 
     def close(self) -> None:
         GROUPS.forget(self._tell_groups)
@@ -113,6 +129,7 @@ class Heart:
                 _close_quietly(self._process)
                 self._process = self._spawn()
                 _say(self._process, {"groups": GROUPS.current()})
+                _say(self._process, {"last": self._last})
 
 
 class HeartProcess:
@@ -158,6 +175,8 @@ class HeartProcess:
         match message:
             case {"groups": groups}:
                 self._beater.set_groups(groups)
+            case {"last": settlements}:
+                self._beater.set_last(unpack_settlements(settlements))
             case {"worker_id": worker_id}:
                 self._beater.set_lease(replace(self._lease, worker_id=worker_id))
             case {"close": _}:

@@ -66,13 +66,16 @@ class Ledger:
             if self._gate.open:
                 self._gate.completed(claim)
         else:
-            backoff = self._backoff(claim)
-            settlement = settle(claim, outcome, backoff=backoff, crash_limit=self._crash_limit)
+            settlement = self.decide(claim, outcome)
             has_echo = claim.lock is not None or settlement.cause is not None
             announce(log, claim, settlement)
         if has_echo:
             self._echoes[claim.task_id, claim.attempt] = _Echo(claim.queue, claim.lock)
         self._save(settlement)
+
+    def decide(self, claim: Claim, outcome: Outcome) -> Settlement:
+        """What the task becomes, for somebody else to save."""
+        return settle(claim, outcome, backoff=self._backoff(claim), crash_limit=self._crash_limit)
 
     def completed(self, claim: Claim) -> None:
         """This one is on disk already, by its handler's own transaction."""

@@ -12,12 +12,13 @@ import os
 import signal
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import ClassVar
 
-from holdfast.core.task import Json, WorkerId
+from holdfast.core.attempt import Settlement
+from holdfast.core.task import AttemptEnd, Cause, Json, Reason, State, TaskError, WorkerId
 from holdfast.worker.groups import GROUPS
 
 REFUSED_CODE = 2
@@ -71,6 +72,10 @@ class SupervisorLine:
         """The worker left in good order: beat no more, bury nobody."""
         self._send({"lease": None})
 
+    def settle_when_gone(self, settlements: Sequence[Settlement]) -> None:
+        """Save these once this process has ended: they are of bodies that end no sooner."""
+        self._send({"last": pack_settlements(settlements)})
+
     def leave(self) -> None:
         """An operator sent this worker home: start no other in its place."""
         self._send({"left": True})
@@ -114,6 +119,10 @@ class LineHeart:
             Lease(url=self._lease.url, worker_id=worker_id, heartbeat=self._lease.heartbeat)
         )
 
+    def settle_when_gone(self, settlements: Sequence[Settlement]) -> bool:
+        self._line.settle_when_gone(settlements)
+        return True
+
     def close(self) -> None:
         GROUPS.forget(self._line.tell_groups)
         self._line.retired()
@@ -128,3 +137,26 @@ class Lines:
     def feed(self, data: bytes) -> list[Json]:
         *whole, self._rest = (self._rest + data).split(b"\n")
         return [json.loads(line) for line in whole]
+
+
+def pack_settlements(settlements: Sequence[Settlement]) -> Json:
+    """How attempts without a result ended, as JSON."""
+    return [
+        one._asdict() | {"error": None if one.error is None else asdict(one.error)}
+        for one in settlements
+    ]
+
+
+def unpack_settlements(packed: Json) -> list[Settlement]:
+    return [Settlement(**fields | _read(fields)) for fields in packed]
+
+
+def _read(fields: Json) -> Json:
+    cause, reason, error = fields["cause"], fields["reason"], fields["error"]
+    return {
+        "state": State(fields["state"]),
+        "ended": AttemptEnd(fields["ended"]),
+        "cause": None if cause is None else Cause(cause),
+        "reason": None if reason is None else Reason(reason),
+        "error": None if error is None else TaskError(**error),
+    }

@@ -8,6 +8,7 @@ service manager signals every process of a service, and that is one request, not
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 import traceback
@@ -100,6 +101,11 @@ async def _work(
             line.leave()
     finally:
         await app.close_async()
+    if worker.has_left_bodies:
+        # Not the usual way out, which waits for tasks on the loop that nobody can stop.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(0)
 
 
 async def _open(app: LoadedApp) -> None:

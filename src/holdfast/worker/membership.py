@@ -14,7 +14,7 @@ import socket
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from holdfast.core.attempt import Refusal
+from holdfast.core.attempt import Refusal, Settlement
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.task import WorkerId
 from holdfast.errors import StoreRefused, StoreUnavailable
@@ -55,6 +55,7 @@ class Membership:
         self._on_lost = on_lost
         self._status = WorkerStatus.ACTIVE
         self._heart: Heart | None = None
+        self._stays = False
         self._renewing = asyncio.Lock()
         self._outage = Outage("register")
 
@@ -117,8 +118,18 @@ class Membership:
         except StoreUnavailable as error:
             self._outage.delay(error)
 
+    def settle_when_gone(self, settlements: Sequence[Settlement]) -> bool:
+        """Leave these to whoever beats for us, to save them and to retire us when this process has
+        ended. False if nobody outside it does.
+        """
+        assert self._heart is not None
+        self._stays = self._heart.settle_when_gone(settlements)
+        return self._stays
+
     async def retire(self) -> None:
         """Leave in good order. If the store is away the lease runs out instead."""
+        if self._stays:
+            return
         if self._heart is not None:
             self._heart.close()
         try:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from holdfast.core.attempt import Settlement
 from holdfast.core.task import WorkerId
 from holdfast.errors import StoreUnavailable
 from holdfast.logs import EventLog
@@ -27,6 +28,12 @@ class Heart(Protocol):
 
     def set_worker(self, worker_id: WorkerId) -> None:
         """Beat for this id from now on: the old one is gone."""
+        ...
+
+    def settle_when_gone(self, settlements: Sequence[Settlement]) -> bool:
+        """Beat until this process has ended, save these then, and retire the worker. False: this
+        heart ends with the process.
+        """
         ...
 
     def close(self) -> None:
@@ -50,6 +57,9 @@ class ThreadHeart:
 
     def set_worker(self, worker_id: WorkerId) -> None:
         self._worker_id = worker_id
+
+    def settle_when_gone(self, settlements: Sequence[Settlement]) -> bool:
+        return False
 
     def close(self) -> None:
         self._closed.set()

@@ -36,6 +36,9 @@ Short, because what the store has answered waits as long, and the store for us: 
 a quarter slower than at 0.5 ms.
 """
 
+LOOK_AGAIN = 0.1
+"""Seconds between looks at a lock that a body of ours still uses."""
+
 
 class Slots:
     """Runs what is on the shelf, `size` bodies at a time.
@@ -75,6 +78,10 @@ class Slots:
         self._desk = desk
         self._is_leaving = False
         self._running: dict[Run, asyncio.Task[None]] = {}
+        self._stuck: set[Run] = set()
+        self._settled: set[Run] = set()
+        self._lost: set[Run] = set()
+        self._left: list[tuple[Claim, Outcome]] = []
         self._doubted: set[TaskId] = set()
         self._slots: set[asyncio.Task[None]] = set()
         self._all_home = asyncio.Event()
@@ -98,7 +105,8 @@ class Slots:
 
     def holds(self) -> set[TaskId]:
         """The tasks in the slots' hands: running, or taken and not begun."""
-        return {run.claim.task_id for run in self._running} | self._doubted
+        running = self._running.keys() - self._settled
+        return {run.claim.task_id for run in running} | self._doubted
 
     def ages(self) -> list[float]:
         """How long each of them has been at it."""
@@ -116,16 +124,53 @@ class Slots:
         for run in self.running:
             run.stop(reason)
 
-    def give_up(self, run: Run) -> None:
-        """A body keeps its slot although it was told to stop: settle it and open another slot."""
-        slot = self._running.pop(run, None)
-        if slot is None:
+    def lose(self, worker_id: WorkerId) -> None:
+        """That id holds no lease any more: end its bodies. Until one has ended, nothing else of its
+        lock starts here.
+        """
+        for run in self.running:
+            if run.claim.worker_id == worker_id:
+                if run.claim.lock is not None:
+                    self._lost.add(run)
+                run.stop(StopReason.LOST)
+
+    def still_runs(self, run: Run) -> None:
+        """A body goes on although it was interrupted. It keeps its slot. The task itself moves on,
+        unless it holds a lock: nobody else may begin before this body has ended.
+        """
+        if run not in self._running or run in self._stuck:
             return
-        log.warning("task.slot_given_up", task_id=run.claim.task_id, task_name=run.claim.name)
-        run.ended = True
-        self._conclude(run, stopped(run))
-        self._slots.discard(slot)
-        self.open(1)
+        self._stuck.add(run)
+        claim = run.claim
+        log.warning(
+            "task.body_still_runs", task_id=claim.task_id, task_name=claim.name,
+            attempt=claim.attempt, lock=claim.lock, seconds=round(time.monotonic() - run.started, 3),
+        )  # fmt: skip
+        if claim.lock is None:
+            self._conclude(run, stopped(run))
+            self._settled.add(run)
+            run.ended = True
+
+    @property
+    def all_stuck(self) -> bool:
+        """Whether every body that is left goes on although it was interrupted."""
+        return self._running.keys() <= self._stuck
+
+    def leave_behind(self) -> list[tuple[Claim, Outcome]]:
+        """The worker leaves without the bodies that go on. Whose lock they hold is returned: these
+        attempts have ended when this process has, and not before.
+        """
+        for run, slot in list(self._running.items()):
+            del self._running[run]
+            self._slots.discard(slot)
+            run.ended = True
+            if run.claim.lock is not None:
+                self._left.append((run.claim, stopped(run)))
+            else:
+                self._conclude(run, stopped(run))
+        if not self._slots:
+            self._all_home.set()
+        return self._left
 
     async def all_home(self) -> None:
         """Wait until every slot has gone. Close the shelf first."""
@@ -153,6 +198,8 @@ class Slots:
                     return
                 turn_over = clock() + TURN
             started = clock()
+            if self._lost and claim.lock is not None and not await self._is_free(claim):
+                continue
             if started - shelf.filled_at > self._too_old and not await self._is_ours(claim):
                 continue
             run = self._prepare(claim, started)
@@ -199,6 +246,21 @@ class Slots:
             self._doubted.discard(claim.task_id)
         return False
 
+    async def _is_free(self, claim: Claim) -> bool:
+        """Wait for our own body that has lost this lock and goes on. False: the worker leaves."""
+        self._doubted.add(claim.task_id)
+        self._shelf.leave()
+        try:
+            while any(run.claim.lock == claim.lock for run in self._lost):
+                if self._is_leaving:
+                    self._left.append((claim, Released()))
+                    return False
+                await asyncio.sleep(LOOK_AGAIN)
+        finally:
+            self._shelf.enter()
+            self._doubted.discard(claim.task_id)
+        return True
+
     def _prepare(self, claim: Claim, now: float) -> Run | None:
         definition = self._registry.get(claim.name)
         if definition is None:
@@ -228,6 +290,8 @@ class Slots:
         except BaseException as error:  # noqa: BLE001 - a runner that fails must not take the slot along
             outcome = self._runner_failed(run, slot, error)
         self._shelf.enter()
+        self._stuck.discard(run)
+        self._lost.discard(run)
         if run.left_because_asked():
             outcome = Released()
         return outcome if self._running.pop(run, None) is not None else None
@@ -240,6 +304,9 @@ class Slots:
         return judge(run.definition, error)
 
     def _conclude(self, run: Run, outcome: Outcome) -> None:
+        if self._settled and run in self._settled:
+            self._settled.discard(run)
+            return
         if run.stop_reason is StopReason.LOST:
             log.warning("task.lease_lost", task_id=run.claim.task_id, attempt=run.claim.attempt)
         if run.completion is not None:

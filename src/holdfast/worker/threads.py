@@ -1,8 +1,8 @@
 """Runs sync handlers in threads of our own.
 
 Not `concurrent.futures`: its exit handler joins every thread, so one stuck body would keep the
-process from ending. These are daemons, and a thread whose body does not end in time is left behind
-and replaced: the slot is free, the late result is dropped.
+process from ending. These are daemons. A body that does not end though it was told to keeps its
+thread and its slot, however long it takes (`still_runs`).
 
 **Stopping.** Python can only ask a thread to stop: an exception is planted, to be raised when the
 thread next runs Python code (`AttemptTimeout`, or `CancelledError` for a cancel or a deploy). A C
@@ -16,6 +16,7 @@ import asyncio
 import ctypes
 import queue
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from contextvars import Context as Variables
 from contextvars import copy_context
@@ -24,16 +25,13 @@ from itertools import count
 from holdfast.core.lifecycle import Outcome
 from holdfast.definitions.context import Context, enter_context
 from holdfast.errors import AttemptTimeout
-from holdfast.logs import EventLog
 from holdfast.worker.deadlines import Deadlines
 from holdfast.worker.forks import serve_here
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.verdict import accept, judge, stopped
 
-log = EventLog("holdfast.worker")
-
 PATIENCE = (0.3, 0.3, 0.2)
-"""Seconds to wait after each planted exception, before the thread is left behind."""
+"""Seconds to wait after each planted exception, before the body counts as one that goes on."""
 
 RELIEF = 0.001
 """Seconds that runs wait for a busy thread before another one is made."""
@@ -54,14 +52,13 @@ class _Job:
 
 
 class _Thread:
-    """A daemon that runs one job after another. Once left behind it takes no other."""
+    """A daemon that runs one job after another."""
 
     def __init__(self, pool: ThreadRunner) -> None:
         self._pool = pool
         self._guard = threading.Lock()
         self._current: _Job | None = None
         self._is_armed = False
-        self.is_left_behind = False
         self._thread = threading.Thread(
             target=self._work, name=f"holdfast-thread-{next(_numbers)}", daemon=True
         )
@@ -75,23 +72,18 @@ class _Thread:
                 ident = ctypes.c_ulong(self._thread.ident or 0)
                 ctypes.pythonapi.PyThreadState_SetAsyncExc(ident, ctypes.py_object(error))
 
-    def leave_behind(self, job: _Job) -> bool:
-        """Count on this thread no more. False if it has just done with the job after all."""
-        with self._guard:
-            self.is_left_behind = self._current is job
-        return self.is_left_behind
+    def is_at(self, job: _Job) -> bool:
+        """Whether its body runs."""
+        return self._current is job
 
     def _work(self) -> None:
-        while not self.is_left_behind:
-            job = self._pool.inbox.get()
-            if job is None:
-                return
+        while (job := self._pool.inbox.get()) is not None:
             if self._pool.may_start(job, self):
                 try:
                     self._do(job)
                 except BaseException:  # noqa: BLE001 - planted where nothing should be
-                    # The slot gives this thread up as it would a stuck one.
-                    return
+                    self._current = None
+                    self._pool.deliver(job, stopped(job.run))
 
     def _do(self, job: _Job) -> None:
         outcome: Outcome | None = None
@@ -140,11 +132,18 @@ class ThreadRunner:
     the interpreter at once, the less time goes into passing it around.
     """
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, deadlines: Deadlines, size: int) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        deadlines: Deadlines,
+        size: int,
+        still_runs: Callable[[Run], None],
+    ) -> None:
         serve_here()
         self._loop = loop
         self._deadlines = deadlines
         self._size = size
+        self._still_runs = still_runs
         self._variables = copy_context()
         self.inbox: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._guard = threading.Lock()
@@ -154,7 +153,7 @@ class ThreadRunner:
         self._relief: asyncio.TimerHandle | None = None
 
     async def run(self, run: Run) -> Outcome:
-        """Run the body in a thread; come back when it ended, or soon after it was told to stop."""
+        """Run the body in a thread; come back when it has ended."""
         job = _Job(run, self._variables.copy(), self._loop.create_future())
         run.on_stop = lambda _reason: self._press(job, 0)
         self._deadlines.watch(run)
@@ -170,7 +169,7 @@ class ThreadRunner:
             self._deadlines.forget(run)
 
     async def close(self) -> None:
-        """Let the threads end. Those left behind are daemons and end with the process."""
+        """Let the threads end. Those whose bodies go on are daemons and end with the process."""
         if self._relief is not None:
             self._relief.cancel()
         for _ in range(self._threads):
@@ -220,24 +219,16 @@ class ThreadRunner:
             thread = job.thread
         if job.done.done():
             return
-        if thread is None or step == len(PATIENCE):
-            self._leave_behind(job)
-            return
-        timed_out = job.run.stop_reason is StopReason.TIMED_OUT
-        thread.interrupt(job, AttemptTimeout if timed_out else asyncio.CancelledError)
-        self._loop.call_later(PATIENCE[step], self._press, job, step + 1)
-
-    def _leave_behind(self, job: _Job) -> None:
-        if job.thread is not None and job.thread.leave_behind(job):
-            log.warning(
-                "task.thread_left_behind",
-                task_id=job.run.claim.task_id,
-                task_name=job.run.claim.name,
-            )
-            self._threads -= 1
-            if self.inbox.qsize():
-                self._plan_relief()
-        job.done.set_result(stopped(job.run))
+        if thread is None:
+            job.done.set_result(stopped(job.run))  # no thread will take it now
+        elif not thread.is_at(job):
+            return  # it has just ended
+        elif step == len(PATIENCE):
+            self._still_runs(job.run)
+        else:
+            timed_out = job.run.stop_reason is StopReason.TIMED_OUT
+            thread.interrupt(job, AttemptTimeout if timed_out else asyncio.CancelledError)
+            self._loop.call_later(PATIENCE[step], self._press, job, step + 1)
 
 
 def _attempt(job: _Job) -> Outcome:

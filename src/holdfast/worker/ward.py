@@ -17,7 +17,7 @@ from holdfast.core.task import Json
 from holdfast.ending import end
 from holdfast.worker.beater import Beater, Stores
 from holdfast.worker.exits import when_exited
-from holdfast.worker.line import Lease, Lines, stop_signals
+from holdfast.worker.line import Lease, Lines, stop_signals, unpack_settlements
 from holdfast.worker.options import WorkerOptions
 
 
@@ -100,6 +100,8 @@ class Ward(asyncio.Protocol):
                 self.refused = True
             case {"left": _}:
                 self.left = True
+            case {"last": settlements}:
+                self._beater.set_last(unpack_settlements(settlements))
             case {"groups": groups}:
                 self._beater.set_groups(groups)
             case {"lease": None}:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from typing import Any
@@ -90,6 +91,8 @@ class Worker:
         self.was_sent_home = False
         """Whether it stopped because an operator asked it to drain: no other should take its place.
         """
+        self.has_left_bodies = False
+        """Whether bodies that could not be stopped go on in this process: it should end now."""
 
     @property
     def id(self) -> WorkerId:
@@ -185,11 +188,25 @@ class Worker:
         if engine.slots.busy:
             log.warning("worker.interrupting", worker_id=self.id, running=engine.slots.busy)
             engine.slots.stop(StopReason.DRAINED)
-            await asyncio.wait({home}, timeout=LAST_STOPS)
-            for run in engine.slots.running:
-                engine.slots.give_up(run)
+            await self._interrupted(engine, home)
+            self._leave_behind(engine)
         await home
         await end([hurry])
+
+    async def _interrupted(self, engine: Engine, home: asyncio.Future[None]) -> None:
+        """Wait for the bodies to end, or to turn out to go on."""
+        until = time.monotonic() + LAST_STOPS
+        while not (home.done() or engine.slots.all_stuck) and time.monotonic() < until:
+            await asyncio.wait({home}, timeout=0.05)
+
+    def _leave_behind(self, engine: Engine) -> None:
+        """Bodies that go on end with this process, and so do their attempts if they hold a lock."""
+        self.has_left_bodies = engine.slots.busy > 0
+        left = [engine.ledger.decide(*one) for one in engine.slots.leave_behind()]
+        mine = [one for one in left if one.worker_id == self.id]
+        if mine and not engine.membership.settle_when_gone(mine):
+            for settlement in mine:
+                engine.settler.put(settlement)
 
     def _chores(self, engine: Engine) -> list[Coroutine[Any, Any, None]]:
         chores = [

@@ -86,7 +86,7 @@ async def test_a_body_that_swallows_every_cancellation_is_driven_no_further(shop
     assert swallowed == 2
 
 
-async def test_a_slot_whose_body_waits_for_an_unkillable_task_is_replaced(shop: Workshop) -> None:
+async def test_a_body_that_waits_for_an_unkillable_task_keeps_its_slot(shop: Workshop) -> None:
     release = asyncio.Event()
 
     async def unkillable() -> None:
@@ -108,11 +108,13 @@ async def test_a_slot_whose_body_waits_for_an_unkillable_task_is_replaced(shop: 
     async with shop.working(concurrency=1):
         await shop.reaches(task, State.DEAD_LETTER)
         after = await shop.submit(next_one)
-        await shop.reaches(after, State.COMPLETED)
+        await asyncio.sleep(0.3)
+        assert (await shop.get(after)).state is State.QUEUED
         release.set()
-        await asyncio.sleep(0.05)
+        await shop.reaches(after, State.COMPLETED)
 
     assert (await shop.get(task)).result is None
+    assert len(await shop.attempts(task)) == 1
 
 
 async def test_a_body_that_returns_after_its_timeout_has_timed_out(shop: Workshop) -> None:
@@ -169,7 +171,9 @@ async def test_a_thread_body_is_stopped_at_its_timeout(shop: Workshop) -> None:
     assert dead.reason is Reason.TIMEOUT
 
 
-async def test_a_thread_that_cannot_be_stopped_is_left_behind(shop: Workshop) -> None:
+async def test_a_thread_that_cannot_be_stopped_keeps_its_slot_but_not_its_task(
+    shop: Workshop,
+) -> None:
     release = threading.Event()
 
     @shop.task(timeout=0.1, max_retries=0)
@@ -187,12 +191,14 @@ async def test_a_thread_that_cannot_be_stopped_is_left_behind(shop: Workshop) ->
         await shop.reaches(task, State.DEAD_LETTER)
         late = time.monotonic() - started - 0.1
         after = await shop.submit(next_one)
-        await shop.reaches(after, State.COMPLETED)
+        await asyncio.sleep(0.3)
+        assert (await shop.get(after)).state is State.QUEUED
         release.set()
-        await asyncio.sleep(0.05)
+        await shop.reaches(after, State.COMPLETED)
 
     assert late < 1.0
     assert (await shop.get(task)).result is None
+    assert len(await shop.attempts(task)) == 1
 
 
 async def test_an_interrupted_thread_does_not_harm_the_next_body(shop: Workshop) -> None:

@@ -44,7 +44,9 @@ async def test_short_bodies_are_served_by_few_threads(shop: Workshop) -> None:
     assert 1 <= len(seen) < 50
 
 
-async def test_threads_that_were_left_behind_are_replaced(shop: Workshop) -> None:
+async def test_bodies_that_go_on_keep_their_threads_and_slots_until_they_end(
+    shop: Workshop,
+) -> None:
     release = threading.Event()
 
     @shop.task(timeout=0.05, max_retries=0)
@@ -56,13 +58,20 @@ async def test_threads_that_were_left_behind_are_replaced(shop: Workshop) -> Non
 
     await shop.submit_many(deaf, [()] * 6)
     tasks = await shop.submit_many(works, [()] * 20)
+    dead = TaskFilter(name="deaf", states=frozenset({State.DEAD_LETTER}))
     async with shop.working(concurrency=2):
+        await eventually(lambda: are_dead(shop, dead, 2))
+        assert (await shop.get(tasks[0])).state is State.QUEUED
+        release.set()
         for task in tasks:
             await shop.reaches(task, State.COMPLETED, within=15)
-        release.set()
 
-    dead = TaskFilter(name="deaf", states=frozenset({State.DEAD_LETTER}))
-    assert await shop.store.count(dead, limit=10) == 6
+    assert await shop.store.count(TaskFilter(name="deaf"), limit=10) == 6
+    assert await are_dead(shop, dead, 2), "those that began before the release"
+
+
+async def are_dead(shop: Workshop, dead: TaskFilter, count: int) -> bool:
+    return await shop.store.count(dead, limit=10) == count
 
 
 async def test_a_run_stopped_before_a_thread_took_it_never_starts(shop: Workshop) -> None:
