@@ -79,6 +79,9 @@ EVENTS: Final = {
         "The answer to a handler's commit was lost; the store was asked.",
         "task_id committed error",
     ),
+    "tasks.handed_back": Listed(
+        WARNING, "The loop is blocked; what had not started goes back, uncharged.", "tasks"
+    ),
     "tasks.not_given_back": Listed(
         WARNING, "The store was away while tasks were handed back.", "tasks error"
     ),
@@ -116,6 +119,18 @@ EVENTS: Final = {
     "worker.refused": Listed(ERROR, "A worker cannot start as it was told.", "error exception"),
     "worker.not_started": Listed(WARNING, "No process could be had; tried again.", "error"),
     "worker.died": Listed(WARNING, "A worker process ended; another starts.", "pid how"),
+    "worker.loop_blocked": Listed(
+        ERROR,
+        "A body has blocked the event loop for a lease; what has not started goes back.",
+        "worker_id seconds task_id task_name at",
+    ),
+    "worker.slots_stuck": Listed(
+        ERROR, "Every slot is held by a body that was interrupted and goes on.", "worker_id slots"
+    ),
+    "worker.replaced": Listed(
+        ERROR, "This process ends, as it will not recover; another starts.", "worker_id running"
+    ),
+    "worker.loop_watch_failed": Listed(ERROR, "A fault in the watch of the loop.", "exception"),
     "worker.sent_home": Listed(
         INFO, "A worker was asked to drain and has left; none takes its place.", "pid"
     ),

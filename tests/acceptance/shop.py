@@ -76,6 +76,14 @@ def locked(ctx: Context, doc: str, seconds: float) -> int | None:
         return ctx.fence
 
 
+@app.task(name="block", timeout=1.0, max_retries=0)
+async def block(ctx: Context, seconds: float) -> str:
+    """Keeps the whole loop."""
+    with log.body(ctx):
+        time.sleep(seconds)  # noqa: ASYNC251 - the mistake that is looked at
+        return "late"
+
+
 @app.task(name="alone_async", lock="key:{key}", timeout=0.5, max_retries=1, retry=soon)
 async def alone_async(ctx: Context, key: str, seconds: float) -> int:
     """Waits for a task of its own that does not hear that it should stop."""

@@ -15,6 +15,8 @@ suspends cannot be stopped from here: that needs the process executor.
 from __future__ import annotations
 
 import asyncio
+import sys
+import time
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import suppress
 from contextvars import Context as Variables
@@ -42,6 +44,25 @@ class Suspended(NamedTuple):
     body: Coroutine[Any, Any, Any]
     variables: Variables
     awaited: Any
+
+
+class Blocker(NamedTuple):
+    """The run whose body keeps the loop. In its first step it has kept it since it began."""
+
+    run: Run
+    in_first_step: bool
+
+
+def blocker_of(thread: int) -> Blocker | None:
+    """Which body the loop in that thread is in right now, if any. From another thread."""
+    frame = sys._current_frames().get(thread)
+    while frame is not None:
+        if frame.f_code is _first_step.__code__:
+            return Blocker(frame.f_locals["run"], in_first_step=True)
+        if frame.f_code is _STEPS.__code__:
+            return Blocker(frame.f_locals["stopping"].run, in_first_step=False)
+        frame = frame.f_back
+    return None
 
 
 class CoroutineRunner:
@@ -89,6 +110,8 @@ class CoroutineRunner:
         finally:
             run.on_stop = None
             self._deadlines.forget(run)
+        if run.is_late(time.monotonic()):  # it blocked the loop: nobody could tell it
+            run.stop_reason = StopReason.TIMED_OUT
         return accept(run.definition, value) if run.stop_reason is None else stopped(run)
 
     async def run(self, run: Run) -> Outcome:
@@ -103,7 +126,7 @@ class CoroutineRunner:
 class _Stopping:
     """The steps of stopping one body, each firmer than the last."""
 
-    __slots__ = ("_loop", "_run", "_step", "_still_runs", "_task", "gave_up")
+    __slots__ = ("_loop", "_step", "_still_runs", "_task", "gave_up", "run")
 
     def __init__(
         self,
@@ -113,7 +136,7 @@ class _Stopping:
         still_runs: Callable[[Run], None],
     ) -> None:
         self._loop = loop
-        self._run = run
+        self.run = run
         self._task = task
         self._still_runs = still_runs
         self._step = 0
@@ -123,10 +146,10 @@ class _Stopping:
         self._press()
 
     def _press(self) -> None:
-        if self._run.ended:
+        if self.run.ended:
             return
         if self._step == len(PATIENCE):
-            self._still_runs(self._run)
+            self._still_runs(self.run)
             return
         self.gave_up = self._step == len(PATIENCE) - 1
         # The slot leaves this task behind after any cancellation, so none can hit the next body.
@@ -148,8 +171,7 @@ def _first_step(run: Run, bodies: list[Coroutine[Any, Any, Any]]) -> Any:
     return body.send(None)
 
 
-@coroutine
-def _drive(rest: Suspended, stopping: _Stopping) -> Generator[Any, Any, Any]:
+def _steps(rest: Suspended, stopping: _Stopping) -> Generator[Any, Any, Any]:
     """What `await body` does, but inside the body's own variables, and able to walk away."""
     body, variables, awaited = rest
     step: Callable[[Any], Any]
@@ -172,6 +194,10 @@ def _drive(rest: Suspended, stopping: _Stopping) -> Generator[Any, Any, Any]:
         except StopIteration as end:
             return end.value
         end_if_fork()
+
+
+_STEPS = _steps
+_drive = coroutine(_steps)
 
 
 def _came_out(run: Run, error: BaseException, task: asyncio.Task[Any]) -> Outcome:

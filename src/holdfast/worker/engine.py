@@ -24,6 +24,7 @@ from holdfast.worker.coroutines import CoroutineRunner
 from holdfast.worker.deadlines import Deadlines
 from holdfast.worker.feeder import Feeder
 from holdfast.worker.ledger import Ledger
+from holdfast.worker.loopwatch import LoopWatch
 from holdfast.worker.membership import Membership
 from holdfast.worker.middleware.chain import Middleware, chain
 from holdfast.worker.pace import Pace
@@ -117,6 +118,15 @@ class Engine:
             shelf=self.feeder.shelf,
             settle=self.ledger.enter,
         )
+        self.loop_watch = LoopWatch(
+            store,
+            settings,
+            membership=self.membership,
+            feeder=self.feeder,
+            slots=self.slots,
+            settler=self.settler,
+            ledger=self.ledger,
+        )
 
     # -- the floor, as the feeder sees it ---------------------------------------------------------
 
@@ -134,6 +144,7 @@ class Engine:
 
     async def close(self) -> None:
         """Let go of threads, processes and timers."""
+        self.loop_watch.close()
         self.deadlines.close()
         if self._counting is not None:
             self._counting.cancel()

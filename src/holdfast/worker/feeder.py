@@ -93,6 +93,7 @@ class Feeder:
         self._burst = burst
         self._closing = asyncio.Event()
         self._room = asyncio.Event()
+        self._refused: set[tuple[TaskId, int]] = set()
         self._nap: asyncio.Task[bool] | None = None
         self._due_at: float | None = None
         self._outage = Outage("claim")
@@ -106,6 +107,10 @@ class Feeder:
             self._due_at = at
             if self._nap is not None:
                 self._nap.cancel()
+
+    def refuse(self, claims: Iterable[Claim]) -> None:
+        """These were handed back while their claim was on its way. From any thread."""
+        self._refused.update((claim.task_id, claim.attempt) for claim in claims)
 
     def room(self) -> None:
         """Something has ended or was saved: there may be room for more."""
@@ -210,6 +215,8 @@ class Feeder:
 
     def _receive(self, claimed: Claimed) -> None:
         claims = claimed.claims
+        if self._refused:
+            claims = [one for one in claims if (one.task_id, one.attempt) not in self._refused]
         if self._closing.is_set():
             for claim in claims:
                 self._settle(claim, Released())

@@ -135,6 +135,9 @@ class Run:
         if self.on_extend is not None:
             self.on_extend(self)
 
+    def is_late(self, now: float) -> bool:
+        return self.deadline is not None and now > self.deadline
+
     def left_because_asked(self) -> bool:
         """Whether its body knows that its worker leaves: then it came out because of that."""
         return self.stop_reason is None and self._stopping is not None and self._stopping.has_seen

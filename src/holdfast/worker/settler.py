@@ -68,6 +68,10 @@ class Settler:
         """The tasks whose end is not on disk yet."""
         return {one.task_id for one in (*self._waiting, *self._saving)}
 
+    def pending(self) -> list[Settlement]:
+        """What is not on disk yet. From any thread, while the loop stands still."""
+        return [*self._saving, *self._waiting]
+
     def put(self, settlement: Settlement) -> None:
         """Save this soon."""
         self._waiting.append(settlement)

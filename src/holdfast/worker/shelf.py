@@ -1,4 +1,4 @@
-"""Where claims wait for a slot, and slots for a claim. Loop-thread only.
+"""Where claims wait for a slot, and slots for a claim. Loop-thread only, but for `seize`.
 
 Bodies that end without suspending keep one slot busy for thousands of tasks; waking all the others
 for them would be for nothing. So a slot counts as *awake* while it will look at the shelf again by
@@ -8,9 +8,11 @@ itself, and an idle one is woken only when claims are there and nobody is awake.
 from __future__ import annotations
 
 import asyncio
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 
 from holdfast.core.attempt import Claim
 from holdfast.core.task import TaskId, WorkerId
@@ -43,7 +45,7 @@ class Shelf:
 
     def holds(self) -> set[TaskId]:
         """The tasks that wait here."""
-        return {claim.task_id for claim in self._claims}
+        return {claim.task_id for claim in self._claims.copy()}
 
     def put(self, claims: Sequence[Claim]) -> None:
         """Claims have come."""
@@ -54,9 +56,10 @@ class Shelf:
     def take(self) -> Claim | None:
         """The next claim, if there is one."""
         claims = self._claims
-        if not claims:
+        try:
+            claim = claims.popleft()
+        except IndexError:
             return None
-        claim = claims.popleft()
         if len(claims) <= self.low:
             self._on_room()
         return claim
@@ -90,21 +93,31 @@ class Shelf:
 
     def last(self, count: int) -> list[Claim]:
         """Take the `count` least urgent claims off again, to be handed back."""
-        return [self._claims.pop() for _ in range(min(count, len(self._claims)))]
+        taken: list[Claim] = []
+        with suppress(IndexError):
+            while len(taken) < count:
+                taken.append(self._claims.pop())
+        return taken
+
+    def seize(self) -> list[Claim]:
+        """Take all of them off, from another thread: each claim is taken by one of us."""
+        return self.last(sys.maxsize)
 
     def withdraw(self, task_ids: Collection[TaskId]) -> list[Claim]:
         """Take these off: they must not start."""
-        found = [claim for claim in self._claims if claim.task_id in task_ids]
-        for claim in found:
-            self._claims.remove(claim)
-        return found
+        return self._without(lambda claim: claim.task_id in task_ids)
 
     def drop(self, worker_id: WorkerId) -> int:
         """Forget what was claimed under an id that is gone: it is not ours to start or return."""
-        kept = [claim for claim in self._claims if claim.worker_id != worker_id]
-        dropped = len(self._claims) - len(kept)
-        self._claims = deque(kept)
-        return dropped
+        return len(self._without(lambda claim: claim.worker_id == worker_id))
+
+    def _without(self, is_meant: Callable[[Claim], bool]) -> list[Claim]:
+        found: list[Claim] = []
+        for claim in filter(is_meant, self._claims.copy()):
+            with suppress(ValueError):  # seized this moment
+                self._claims.remove(claim)
+                found.append(claim)
+        return found
 
     def close(self) -> None:
         """Send idle slots home. Slots at work go when they come back."""

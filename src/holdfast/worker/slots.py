@@ -78,7 +78,7 @@ class Slots:
         self._desk = desk
         self._is_leaving = False
         self._running: dict[Run, asyncio.Task[None]] = {}
-        self._stuck: set[Run] = set()
+        self._stuck: dict[Run, float] = {}
         self._settled: set[Run] = set()
         self._lost: set[Run] = set()
         self._left: list[tuple[Claim, Outcome]] = []
@@ -140,12 +140,16 @@ class Slots:
         """
         if run not in self._running or run in self._stuck:
             return
-        self._stuck.add(run)
+        self._stuck[run] = time.monotonic()
         claim = run.claim
         log.warning(
-            "task.body_still_runs", task_id=claim.task_id, task_name=claim.name,
-            attempt=claim.attempt, lock=claim.lock, seconds=round(time.monotonic() - run.started, 3),
-        )  # fmt: skip
+            "task.body_still_runs",
+            task_id=claim.task_id,
+            task_name=claim.name,
+            attempt=claim.attempt,
+            lock=claim.lock,
+            seconds=round(time.monotonic() - run.started, 3),
+        )
         if claim.lock is None:
             self._conclude(run, stopped(run))
             self._settled.add(run)
@@ -154,7 +158,16 @@ class Slots:
     @property
     def all_stuck(self) -> bool:
         """Whether every body that is left goes on although it was interrupted."""
-        return self._running.keys() <= self._stuck
+        return self._running.keys() <= self._stuck.keys()
+
+    def all_stuck_for(self, seconds: float) -> int:
+        """How many have gone on for so long."""
+        now = time.monotonic()
+        return sum(now - since >= seconds for since in self._stuck.values())
+
+    def unsettled(self) -> list[Run]:
+        """The runs whose end is not decided. From any thread, while the loop stands still."""
+        return [run for run in self.running if run not in self._settled]
 
     def leave_behind(self) -> list[tuple[Claim, Outcome]]:
         """The worker leaves without the bodies that go on. Whose lock they hold is returned: these
@@ -186,7 +199,9 @@ class Slots:
         finally:
             self._shelf.leave()
 
-    async def _work_on(self, slot: asyncio.Task[None], clock: Callable[[], float]) -> None:
+    async def _work_on(  # noqa: C901 - see below
+        self, slot: asyncio.Task[None], clock: Callable[[], float]
+    ) -> None:
         # One long function on purpose: every call costs here, a hundred thousand times a second.
         shelf, hot = self._shelf, self._hot
         turn_over = clock() + TURN
@@ -214,6 +229,10 @@ class Slots:
                     outcome = await self._follow(run, slot, hot.finish(run, outcome))
                     now = clock()
                     turn_over = now + TURN
+                elif now > turn_over and run.is_late(now):
+                    # It blocked the loop: nobody could tell it.
+                    run.stop_reason = StopReason.TIMED_OUT
+                    outcome = stopped(run)
             else:
                 computed = run.started
                 outcome = await self._follow(run, slot, self._execute(run))
@@ -290,7 +309,7 @@ class Slots:
         except BaseException as error:  # noqa: BLE001 - a runner that fails must not take the slot along
             outcome = self._runner_failed(run, slot, error)
         self._shelf.enter()
-        self._stuck.discard(run)
+        self._stuck.pop(run, None)
         self._lost.discard(run)
         if run.left_because_asked():
             outcome = Released()

@@ -284,3 +284,23 @@ async def test_a_cancelled_task_that_fails_meanwhile_is_not_retried(shop: Worksh
         await shop.reaches(task, State.CANCELLED)
 
     assert len(await shop.attempts(task)) == 1
+
+
+async def test_a_body_that_blocked_the_loop_past_its_timeout_has_timed_out(shop: Workshop) -> None:
+    @shop.task(timeout=0.1, max_retries=0)
+    async def at_once() -> str:
+        time.sleep(0.2)  # noqa: ASYNC251 - the mistake that is looked at
+        return "late"
+
+    @shop.task(timeout=0.1, max_retries=0)
+    async def later() -> str:
+        await asyncio.sleep(0)
+        time.sleep(0.2)  # noqa: ASYNC251 - the mistake that is looked at
+        return "late"
+
+    tasks = [await shop.submit(at_once), await shop.submit(later)]
+    await shop.drain()
+
+    for task in tasks:
+        dead = await shop.get(task)
+        assert (dead.state, dead.reason, dead.result) == (State.DEAD_LETTER, Reason.TIMEOUT, None)
