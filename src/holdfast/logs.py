@@ -218,18 +218,33 @@ def inherit(*, runs_handlers: bool) -> None:
 
 
 def _mark_records() -> None:
-    """Give every record the running task's fields, whoever formats it."""
-    make = logging.getLogRecordFactory()
+    """Give every record the running task's fields, whoever formats it.
+
+    Not by a record factory: `logging` refuses an `extra` that has a name which the factory gave.
+    """
+    make = logging.Logger.makeRecord
     if getattr(make, "marks_tasks", False):
         return
 
-    def marked(*args: Any, **kwargs: Any) -> logging.LogRecord:
-        record = make(*args, **kwargs)
-        record.__dict__.update(running_task())
+    def marked(self: logging.Logger, *args: Any, **kwargs: Any) -> logging.LogRecord:
+        record = make(self, *args, **kwargs)
+        if fields := running_task():
+            _mark(record, fields)
         return record
 
     marked.marks_tasks = True  # type: ignore[attr-defined]  # seen by the next caller
-    logging.setLogRecordFactory(marked)
+    logging.Logger.makeRecord = marked  # type: ignore[method-assign]  # there is no other place
+
+
+def _mark(record: logging.LogRecord, fields: Fields) -> None:
+    """An event of ours may be about another task, and says so. Of what others say, the running
+    task's own words must be found under their names; theirs are kept beside.
+    """
+    is_ours = record.name.startswith("holdfast.")
+    for name, value in fields.items():
+        said = record.__dict__.setdefault(name, value)
+        if said != value and not is_ours:
+            record.__dict__ |= {name: value, f"{name}_": said}
 
 
 def _route_structlog(least: int) -> None:

@@ -45,3 +45,11 @@ def fails() -> None:
 @app.task(name="whispers")
 async def whispers() -> None:
     plain.debug("psst")
+
+
+@app.task(name="about_another")
+async def about_another() -> str:
+    """Logs of another task, in words that Holdfast has for its own, and submits it."""
+    plain.info("looked at it", extra={"task_id": 99, "attempt": "first"})
+    other = await whispers.submit_async()
+    return other.id

@@ -94,6 +94,20 @@ def test_a_traceback_is_shown_by_get_and_history(fresh: Shell) -> None:
     assert fresh.ok("task", "history", task["id"])["attempts"][0]["error"]["traceback"]
 
 
+def test_a_line_about_another_task_is_no_fault_and_loses_neither(fresh: Shell) -> None:
+    task = submit(fresh, "about_another")
+
+    lines = work(fresh)
+
+    own = next(line for line in lines if line["event"] == "looked at it")
+    assert (own["task_id"], own["task_id_"]) == (task["id"], 99)
+    assert (own["attempt"], own["attempt_"]) == (1, "first")
+    other = fresh.ok("task", "get", task["id"])["result"]
+    submitted = next(line for line in lines if line["event"] == "task.submitted")
+    assert submitted["task_id"] == other
+    assert fresh.ok("task", "get", task["id"])["state"] == "completed"
+
+
 def test_the_level_is_chosen_by_option_and_by_environment(fresh: Shell) -> None:
     for _ in range(3):
         submit(fresh, "whispers")
