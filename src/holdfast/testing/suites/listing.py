@@ -335,9 +335,10 @@ class FilterSuite(StoreSuite):
             assert await all_ids(store, where) == [getattr(mixed, name) for name in names]
 
     async def test_finished_after_includes_its_instant_and_finds_ended_tasks_only(
-        self, store: Store, mixed: _Mixed, clock: FakeClock
+        self, store: Store, mixed: _Mixed
     ) -> None:
-        done = await ended(store, mixed.worker, success)
+        await save(store, success(await claim_one(store, mixed.worker, queues=["mail"])))
+        done = mixed.mail
         first = (await get(store, mixed.dead)).finished_at
         last = (await get(store, done)).finished_at
         assert first is not None
