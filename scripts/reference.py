@@ -187,6 +187,7 @@ MEANINGS = {
     "max_retries": "attempts after the first: one number, `unlimited`, or some by priority",
     "timeout": "limit on one attempt: one duration, `none`, or some by priority",
     "crash_limit": "worker deaths after which a task is a dead letter",
+    "unknown_task_grace": "how long a task is kept that no worker's code is fit for",
     "drain": "time that running tasks get after SIGTERM",
     "stop_grace": "time that a body which looks at `ctx.stop_requested` gets to end by itself",
     "max_payload": "largest arguments of a task, as JSON",

@@ -69,6 +69,12 @@ def announce_cancelled(log: EventLog, tasks: Sequence[Task]) -> None:
             log.info("task.cancelled", **_about(task))
 
 
+def announce_given_up(log: EventLog, tasks: Sequence[Task]) -> None:
+    """Say that these became dead letters without being started."""
+    for task in tasks:
+        log.warning("task.dead_lettered", **_about(task), reason=task.reason)
+
+
 def announce_requeued(log: EventLog, tasks: Sequence[Task]) -> None:
     """Say that somebody started these again."""
     if len(tasks) > MOST_NAMED:

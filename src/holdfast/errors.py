@@ -2,7 +2,8 @@
 
     HoldfastError
     ├── InvalidArguments          the arguments do not fit the task (also a ValueError)
-    │   └── PayloadRefused        a value that no store may hold: NUL, NaN, too deep, too large …
+    │   ├── PayloadRefused        a value that no store may hold: NUL, NaN, too deep, too large …
+    │   └── UnfitArguments        those of a stored task do not fit the code of this worker
     ├── InvalidOption             a submit option makes no sense: bad duration … (ValueError)
     │   └── IdempotencyConflict   the same idempotency key with another body
     ├── ConfigError               a setting is unknown or has a bad value (ValueError)
@@ -64,6 +65,7 @@ __all__ = [
     "TaskFailed",
     "TaskNotFound",
     "TaskUnsuccessful",
+    "UnfitArguments",
     "UnknownTask",
     "Unsupported",
     "WorkerGone",
@@ -92,6 +94,12 @@ class PayloadRefused(InvalidArguments):
     def __init__(self, path: str, problem: str) -> None:
         super().__init__(f"{path}: {problem}", problems=((path, problem),))
         self.path = path
+
+
+class UnfitArguments(InvalidArguments):
+    """The arguments of a stored task do not fit the function as this worker has it: another release
+    submitted it. It was not run; other workers are offered it.
+    """
 
 
 class InvalidOption(HoldfastError, ValueError):

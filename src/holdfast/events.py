@@ -57,6 +57,14 @@ EVENTS: Final = {
     "tasks.requeued": Listed(INFO, "One step started this many tasks again.", "tasks"),
     "tasks.discarded": Listed(INFO, "This many tasks were forgotten on request.", "tasks"),
     # What goes wrong with attempts
+    "worker.unknown_task": Listed(
+        WARNING,
+        "This worker's code has no such task; it is left to those that have it. Said once a name.",
+        "task_name queue",
+    ),
+    "tasks.unknown": Listed(
+        WARNING, "No worker knows this task; so many wait for one that does.", "task_name tasks"
+    ),
     "task.lease_lost": Listed(
         WARNING, "Others may have the task; what this worker did does not count.", ABOUT
     ),

@@ -61,6 +61,7 @@ class SettingsKeywords(TypedDict, total=False):
     max_retries: Retries | str | Mapping[str, Retries] | None
     timeout: Duration | Mapping[str, Duration] | None
     crash_limit: int | None
+    unknown_task_grace: Duration | None
     drain: Duration | None
     stop_grace: Duration | None
     max_payload: Size | None
@@ -125,6 +126,7 @@ class Settings:
     max_retries: int | Mapping[str, int] | None = None
     timeout: float | Mapping[str, float] | None = None
     crash_limit: int = 3
+    unknown_task_grace: float = 3600.0
     drain: float = 30.0
     stop_grace: float = 5.0
     max_payload: int = 1024 * 1024
@@ -447,6 +449,7 @@ _READERS: dict[str, Callable[[object], object]] = {
     "max_retries": limits.by_priority(limits.parse_retries),
     "timeout": limits.by_priority(limits.parse_timeout),
     "crash_limit": _whole(1),
+    "unknown_task_grace": parse_duration,
     "drain": parse_duration,
     "stop_grace": parse_duration,
     "max_payload": _size,

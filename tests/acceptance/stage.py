@@ -119,6 +119,7 @@ class Stage:
         *arguments: str,
         ready: bool = True,
         environment: Mapping[str, str] | None = None,
+        app: Path = SHOP,
         **settings: str,
     ) -> WorkerProcess:
         """Start `holdfast worker shop.py:app …`, and wait until it has registered."""
@@ -126,7 +127,7 @@ class Stage:
         known = {worker.id for worker in self.app.workers()} if ready else set()
         with output.open("wb") as file:
             popen = subprocess.Popen(
-                [BIN / "holdfast", "worker", f"{SHOP}:app", *arguments],
+                [BIN / "holdfast", "worker", f"{app}:app", *arguments],
                 cwd=self.folder,
                 env=self.environment | _variables(settings) | dict(environment or {}),
                 stdout=file,

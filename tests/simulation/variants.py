@@ -13,6 +13,7 @@ from holdfast.core.query import TaskFilter
 from holdfast.core.task import (
     Added,
     NewTask,
+    Reason,
     State,
     SubmitOutcome,
     Task,
@@ -226,8 +227,10 @@ class StartsTooEarly(MemoryStore):
 class CancelLeavesItInLine(MemoryStore):
     """Writes `cancelled`, but the task is still handed out."""
 
-    async def cancel(self, where: TaskFilter, *, limit: int) -> Sequence[Task]:
-        tasks = await super().cancel(where, limit=limit)
+    async def cancel(
+        self, where: TaskFilter, *, limit: int, reason: Reason = Reason.CANCELLED
+    ) -> Sequence[Task]:
+        tasks = await super().cancel(where, limit=limit, reason=reason)
         for task in tasks:
             if task.state is State.CANCELLED and task.lock is None:
                 self._places.ready.add(task.rank, task.id)

@@ -61,6 +61,7 @@ async def _examine(app: Holdfast) -> list[Finding]:
                 *look.about_check(await client.doctor()),
                 *look.about_workers(workers, lease),
                 *look.about_queues(stats, workers),
+                *look.about_demand(await client.store.demand(), workers),
                 *look.about_dead_letters(stats),
             ]
     except (StoreError, Refused) as error:

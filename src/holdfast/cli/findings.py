@@ -13,11 +13,12 @@ from enum import StrEnum
 from typing import Final
 
 from holdfast.cli.words import ago, duration, plural
-from holdfast.core.fleet import ALIVE, WorkerInfo, WorkerStatus
+from holdfast.core.fleet import ALIVE, WorkerInfo, WorkerStatus, shown_capabilities
 from holdfast.core.limits import UNLIMITED
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.stats import QueueStats, Stats
 from holdfast.core.task import State
+from holdfast.core.unfit import is_known, unknown_names
 from holdfast.settings import PREFIX, Settings
 
 STARS: Final = "***"
@@ -168,6 +169,31 @@ def about_queues(stats: Stats, workers: Sequence[WorkerInfo]) -> Iterator[Findin
                 "queue_unserved",
                 f"Queue {queue.queue!r} holds {plural(waits, 'task')}; no live worker serves it.",
                 f"holdfast worker module:app -q {queue.queue}",
+            )
+
+
+def about_demand(
+    demand: Mapping[frozenset[str], int], workers: Sequence[WorkerInfo]
+) -> Iterator[Finding]:
+    """Tasks that wait for a worker that can do, or knows, what none here can."""
+    live = [w for w in workers if w.status is WorkerStatus.ACTIVE]
+    for name, number in unknown_names(demand).items():
+        if not is_known(name, live):
+            yield Finding(
+                Level.WARNING,
+                "unknown_task",
+                f"{plural(number, 'task')} {name!r} wait for a worker that knows it; none does.",
+                "Deploy the code that defines it, or import it: "
+                "holdfast worker module:app --include that.module",
+            )
+    for requires, number in demand.items():
+        able = shown_capabilities(requires)
+        if able and not any(set(able) <= worker.capabilities for worker in live):
+            yield Finding(
+                Level.WARNING,
+                "missing_capability",
+                f"{plural(number, 'task')} wait for a worker with {', '.join(able)}; none has it.",
+                "holdfast worker module:app" + "".join(f" --capability {each}" for each in able),
             )
 
 

@@ -1,9 +1,9 @@
 """Arguments and results as JSON bytes and back, checked against the type hints on both ways.
 
 A payload is one JSON object: parameter name → value, in the order of the signature. `*args` is an
-array and `**kwargs` an object, each under its own name, so that no two names can collide. Defaults
-are filled in at submit: a payload says all there is to say. A default without a JSON form (a
-sentinel object) is left to the function itself.
+array and `**kwargs` an object, each under its own name, so that no two names can collide. What the
+caller leaves out is left out: the function that runs has defaults of its own, and one of an older
+release may lack the parameter.
 
 Validators are built once per function and run inside pydantic-core: reading a payload of two plain
 arguments costs well under a microsecond. `bytes` travel as base64.
@@ -13,8 +13,8 @@ annotation, `Any`, a union such as `str | bytes`), a value that would come back 
 refused at submit. A result is not: the work is done.
 """
 
-from holdfast.codec.arguments import ArgumentCodec
+from holdfast.codec.arguments import ArgumentCodec, Checked
 from holdfast.codec.results import ResultCodec
 from holdfast.codec.shape import digest
 
-__all__ = ["ArgumentCodec", "ResultCodec", "digest"]
+__all__ = ["ArgumentCodec", "Checked", "ResultCodec", "digest"]

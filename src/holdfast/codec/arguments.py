@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import Any, Unpack, get_args, get_origin
+from typing import Any, NamedTuple, Unpack, get_args, get_origin
 
 import orjson
 from pydantic import ValidationError
@@ -27,11 +27,19 @@ from holdfast.codec.shape import (
 )
 from holdfast.core.payload import check_size, check_value
 from holdfast.core.task import Json
-from holdfast.errors import InvalidArguments, PayloadRefused
+from holdfast.errors import InvalidArguments, PayloadRefused, UnfitArguments
 
 Parameter = inspect.Parameter
 Values = dict[str, Any]
 """Checked arguments by parameter name, in the order of the signature."""
+
+
+class Checked(NamedTuple):
+    """Checked arguments, complete; `left_out` have their default, because nobody gave them."""
+
+    values: Values
+    left_out: Collection[str]
+
 
 _POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
@@ -86,17 +94,18 @@ class ArgumentCodec:
             and _can_be_sent(p.default, field_schema(schema, p.name))
         }
 
-    def check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Values:
+    def check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Checked:
         """Bind a call's arguments and validate them; what comes back is complete and in order."""
-        values = self._defaults | self._bind(args, kwargs)
+        bound = self._bind(args, kwargs)
+        values = self._defaults | bound
         for name in self._untyped:
             self._guarded(check_value, values.get(name), name)
         try:
-            return self._validate(values)
+            return Checked(self._validate(values), self._left_out(bound))
         except ValidationError as error:
             raise self._misfit(error) from None
 
-    def check_json(self, named: Mapping[str, Json], *, strict: bool = False) -> Values:
+    def check_json(self, named: Mapping[str, Json], *, strict: bool = False) -> Checked:
         """Like `check`, for JSON values given by name: `"aGk="` is bytes, `"2030-01-01"` a date.
 
         A name that is no parameter goes to `**kwargs`, if the function has it. With `strict`, `"3"`
@@ -111,7 +120,7 @@ class ArgumentCodec:
             values[self._extra] = extra | strangers if isinstance(extra, dict) else extra
         try:
             read = self._validate_json(orjson.dumps(values), strict=strict or None)
-            return self._validate(self._defaults | read)
+            return Checked(self._validate(self._defaults | read), self._left_out(read))
         except ValidationError as error:
             raise self._misfit(error) from None
 
@@ -121,8 +130,13 @@ class ArgumentCodec:
         """
         return described(self._schema, reference, extra=self._extra)
 
-    def dump(self, values: Values) -> bytes:
-        """Encode checked arguments; `PayloadRefused` names what no store may hold."""
+    def dump(self, checked: Checked) -> bytes:
+        """Encode checked arguments; `PayloadRefused` names what no store may hold. What was left
+        out is not stored: the worker's function has its own default, and may lack the parameter.
+        """
+        values, left_out = checked
+        if left_out:
+            values = {name: value for name, value in values.items() if name not in left_out}
         plain = self._serialized(values, "json")
         self._guarded(check_value, plain, "$")
         encoded = orjson.dumps(plain)
@@ -170,6 +184,9 @@ class ArgumentCodec:
         """A hash that is equal for equal arguments, whatever the order in their sets and dicts."""
         return digest(self._task, canonical(self._serialized(values, "python")))
 
+    def _left_out(self, given: Values) -> Collection[str]:
+        return self._defaults.keys() - given.keys() if self._defaults else ()
+
     def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Values:
         values: Values = dict(zip(self._positional, args, strict=False))
         rest = args[len(self._positional) :]
@@ -215,7 +232,10 @@ class ArgumentCodec:
             plain = secrets.revealed(payload)
             if plain is not payload and not self._secret:
                 return self._read(plain, what_now)  # it had secrets when it was submitted
-            raise self._misfit(error, what_now) from None
+            misfit = self._misfit(error, what_now)
+            if what_now == _ANOTHER_VERSION:
+                raise UnfitArguments(str(misfit), problems=misfit.problems) from None
+            raise misfit from None
 
     def _refuse_to_change(self, values: Values, encoded: bytes) -> None:
         """JSON has no dates and no bytes; where the hint leaves room, a value could arrive as

@@ -72,7 +72,8 @@ class Settlement(NamedTuple):
     """How an attempt ended and what the task becomes: written by the store, decided by `core`.
 
     `delay` (seconds) is set when the task waits for another attempt; `cause` is that attempt's
-    cause. `charged` and `crash_count` are the task's new totals.
+    cause. `charged` and `crash_count` are the task's new totals. `needs` is a capability that the
+    task requires from now on, beside what it required before.
     """
 
     task_id: TaskId
@@ -87,6 +88,7 @@ class Settlement(NamedTuple):
     delay: float = 0.0
     cause: Cause | None = None
     reason: Reason | None = None
+    needs: str | None = None
 
 
 class Report(NamedTuple):
@@ -133,9 +135,9 @@ class Event:
     """Something that happened to a task beside its attempts.
 
     Kinds: `submitted`, `cancel_requested`, `cancelled` (while it was not running; an attempt that
-    was stopped tells so itself), `expired`, `requeued`, `callback_delivered`, `callback_failed`
-    (the `detail` says why), `late_result_refused`, `log`. The last two name their attempt and
-    worker; a log line is the `detail`.
+    was stopped tells so itself), `expired`, `unknown_task`, `requeued`,
+    `callback_delivered`, `callback_failed` (the `detail` says why), `late_result_refused`, `log`.
+    The last two name their attempt and worker; a log line is the `detail`.
     """
 
     at: datetime

@@ -15,7 +15,20 @@ Python worker can know require it.
 """
 _INTERNAL = (HTTP,)
 _HELD_BY = "token:"
-_INTERNAL_BEGINNINGS = ("task:", _HELD_BY)
+_KNOWS = "task:"
+_INTERNAL_BEGINNINGS = (_KNOWS, _HELD_BY)
+
+
+def knows(task_name: str) -> str:
+    """The capability of a worker whose code has this task. Every Python worker has it for all that
+    it knows; only a task that another worker did not know requires it.
+    """
+    return f"{_KNOWS}{task_name}"
+
+
+def unknown_name(capability: str) -> str | None:
+    """The name of the task that whoever has this capability knows; None if it is another one."""
+    return capability.removeprefix(_KNOWS) if capability.startswith(_KNOWS) else None
 
 
 def held_by(token_id: str) -> str:

@@ -32,24 +32,27 @@ MOVES: dict[State, dict[State, str]] = {
         State.RUNNING: "a worker claims it",
         State.BLOCKED: "its lock is taken",
         State.CANCELLED: "cancelled or expired",
+        State.DEAD_LETTER: "nobody knows it",
     },
     State.BLOCKED: {
         State.QUEUED: "its lock is free",
         State.CANCELLED: "cancelled or expired",
+        State.DEAD_LETTER: "nobody knows it",
     },
     State.RUNNING: {
         State.COMPLETED: "the handler returned",
         State.RETRYING: "error or timeout, retries left",
-        State.QUEUED: "worker lost, or released by a deploy",
+        State.QUEUED: "worker lost, released by a deploy, or unfit for it",
         State.BLOCKED: "the same, and another has its lock",
         State.FAILED: "the error is not retriable",
-        State.DEAD_LETTER: "retries used up, or poison",
+        State.DEAD_LETTER: "retries used up, poison, or arguments that nobody takes",
         State.CANCELLED: "cancelled while running",
     },
     State.RETRYING: {
         State.QUEUED: "run_at has come",
         State.BLOCKED: "run_at has come, its lock is taken",
         State.CANCELLED: "cancelled or expired",
+        State.DEAD_LETTER: "nobody knows it",
     },
     State.COMPLETED: {State.QUEUED: "operator retry", State.BLOCKED: "operator retry, lock taken"},
     State.FAILED: {State.QUEUED: "operator retry", State.BLOCKED: "operator retry, lock taken"},
@@ -112,7 +115,20 @@ class Released:
     delay: float = 0.0
 
 
-Outcome = Succeeded | Failed | TimedOut | WorkerLost | Stopped | Released
+@dataclass(frozen=True, slots=True)
+class Unfit:
+    """This worker's code is of another release: it has no such task, or one that does not take
+    these arguments. Charges nothing. Others may have it in `again_in` seconds, if they have the
+    capability `needs`; None: it was offered long enough, and is given up.
+    """
+
+    error: TaskError
+    reason: Reason
+    again_in: float | None
+    needs: str | None = None
+
+
+Outcome = Succeeded | Failed | TimedOut | WorkerLost | Stopped | Released | Unfit
 Backoff = Callable[[int], float]
 """Seconds to wait after the n-th charged attempt, n from 1."""
 
@@ -131,7 +147,7 @@ def settle(claim: Claim, outcome: Outcome, *, backoff: Backoff, crash_limit: int
         # Nearly all of them, tens of thousands a second: no match, no further call, no names.
         return tuple.__new__(Settlement, (
             claim.task_id, claim.attempt, claim.worker_id, _COMPLETED, _ENDED_WELL, claim.charged,
-            claim.crash_count, outcome.result, None, 0.0, None, None,
+            claim.crash_count, outcome.result, None, 0.0, None, None, None,
         ))  # fmt: skip
     match outcome:
         case Failed(error) if not error.retriable:
@@ -165,6 +181,8 @@ def settle(claim: Claim, outcome: Outcome, *, backoff: Backoff, crash_limit: int
             return _wait(
                 claim, State.QUEUED, AttemptEnd.RELEASED, delay=delay, cause=Cause.RELEASED
             )
+        case Unfit():
+            return _unfit(claim, outcome)
         case _:
             assert_never(outcome)
 
@@ -177,8 +195,13 @@ def cancelled_instead(settlement: Settlement) -> Settlement:
     if settlement.state in TERMINAL:
         return settlement
     return settlement._replace(
-        state=State.CANCELLED, delay=0.0, cause=None, reason=Reason.CANCELLED
+        state=State.CANCELLED, delay=0.0, cause=None, reason=Reason.CANCELLED, needs=None
     )
+
+
+def ended_idle_as(reason: Reason) -> State:
+    """What a task becomes that is ended for this reason while it is not running."""
+    return State.DEAD_LETTER if reason is Reason.UNKNOWN_TASK else State.CANCELLED
 
 
 def _end(
@@ -226,6 +249,16 @@ def _try_again(
         return _end(claim, State.DEAD_LETTER, ended, error=error, charge=1, reason=exhausted)
     delay = backoff(claim.charged + 1) if retry_after is None else retry_after
     return _wait(claim, State.RETRYING, ended, delay=delay, cause=cause, error=error, charge=1)
+
+
+def _unfit(claim: Claim, outcome: Unfit) -> Settlement:
+    error, end = outcome.error, AttemptEnd.RELEASED
+    if outcome.again_in is None:
+        return _end(claim, State.DEAD_LETTER, end, error=error, reason=outcome.reason)
+    waiting = _wait(
+        claim, State.QUEUED, end, delay=outcome.again_in, cause=Cause.RELEASED, error=error
+    )
+    return waiting._replace(needs=outcome.needs)
 
 
 def _crashed(claim: Claim, error: TaskError, crash_limit: int) -> Settlement:

@@ -18,7 +18,8 @@ class TaskFilter:
     none. Created at or after `created_after` and before `created_before`; `finished_…` alike, which
     no task matches that has not ended. `worker_id` is the worker that runs a task or ran it last;
     `error_type` is that of the task's present error; `name_prefix` is how its name begins, letter
-    for letter; `names` and `queues` are one of several.
+    for letter; `names` and `queues` are one of several; `requires` is a capability among those that
+    it requires; `run_before`: it could start, or will, before that.
     """
 
     ids: tuple[TaskId, ...] | None = None
@@ -41,6 +42,8 @@ class TaskFilter:
     created_before: datetime | None = None
     finished_after: datetime | None = None
     finished_before: datetime | None = None
+    requires: str | None = None
+    run_before: datetime | None = None
 
 
 def running_on(worker_id: WorkerId) -> TaskFilter:

@@ -67,6 +67,8 @@ class Reason(StrEnum):
     POISON = "poison"
     CANCELLED = "cancelled"
     EXPIRED = "expired"
+    UNKNOWN_TASK = "unknown_task"
+    UNFIT_ARGUMENTS = "unfit_arguments"
 
 
 class Priority(StrEnum):

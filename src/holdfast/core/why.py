@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.core.fleet import HTTP, WorkerInfo, WorkerStatus, shown_capabilities
+from holdfast.core.fleet import HTTP, WorkerInfo, WorkerStatus, knows, shown_capabilities
 from holdfast.core.stats import Standing
 from holdfast.core.task import Reason, State, Task
+from holdfast.core.unfit import UNFIT, is_known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +84,7 @@ def _held_up(standing: Standing) -> list[tuple[str, str]]:
     reasons: list[tuple[str, str]] = []
     if task.run_at > standing.now:
         wait = (task.run_at - standing.now).total_seconds()
-        kind = "retry_wait" if task.state is State.RETRYING else "future_run_at"
-        what = (
-            f"Attempt {task.attempt} failed; the next may start"
-            if kind == "retry_wait"
-            else "It may start"
-        )
+        kind, what = _later(task)
         reasons.append(
             (kind, f"{what} at {task.run_at:%Y-%m-%d %H:%M:%S} UTC, in {_duration(wait)}.")
         )
@@ -111,6 +107,16 @@ def _held_up(standing: Standing) -> list[tuple[str, str]]:
     return reasons
 
 
+def _later(task: Task) -> tuple[str, str]:
+    """Why it may not start yet."""
+    if task.state is State.RETRYING:
+        return "retry_wait", f"Attempt {task.attempt} failed; the next may start"
+    if task.error is not None and task.error.type == UNFIT:
+        handed_back = f"Worker {task.worker_id} handed it back: {task.error.message}"
+        return "unfit_arguments", f"{handed_back} It is offered again"
+    return "future_run_at", "It may start"
+
+
 def _nobody(task: Task, workers: tuple[WorkerInfo, ...]) -> list[tuple[str, str]]:
     live = [w for w in workers if w.status is WorkerStatus.ACTIVE]
     if not live:
@@ -125,9 +131,16 @@ def _nobody(task: Task, workers: tuple[WorkerInfo, ...]) -> list[tuple[str, str]
                 f"No live worker serves queue {task.queue!r}; {_start_one_for(task)}.",
             )
         ]
-    if not any(task.requires <= w.capabilities for w in serving):
-        return [("missing_capability", f"{_lacking(task, serving)}; {_start_one_for(task)}.")]
-    return []
+    if any(task.requires <= w.capabilities for w in serving):
+        return []
+    if knows(task.name) in task.requires and not is_known(task.name, serving):
+        text = (
+            f"No live worker of queue {task.queue!r} knows the task {task.name!r}. Deploy the code "
+            "that defines it, or let a worker import it: `holdfast worker module:app --include "
+            "that.module`. If none comes it becomes a dead letter."
+        )
+        return [("unknown_task", text)]
+    return [("missing_capability", f"{_lacking(task, serving)}; {_start_one_for(task)}.")]
 
 
 def _lacking(task: Task, serving: list[WorkerInfo]) -> str:
@@ -186,6 +199,10 @@ def _given_up(task: Task) -> tuple[str, str]:
                 f"Its worker died {task.crash_count} times while running it, "
                 "so it is no longer started."
             )
+        case Reason.UNKNOWN_TASK:
+            text = "No worker knew it for as long as `unknown_task_grace` says."
+        case Reason.UNFIT_ARGUMENTS:
+            text = "No worker took its arguments for as long as `unknown_task_grace` says."
         case Reason.TIMEOUT:
             text = (
                 f"Its last attempt ran out of time and its {task.max_retries} retries are used up."

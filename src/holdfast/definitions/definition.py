@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack
 
-from holdfast.codec import ArgumentCodec, ResultCodec
+from holdfast.codec import ArgumentCodec, Checked, ResultCodec
 from holdfast.core.attempt import Claim
 from holdfast.core.lifecycle import Backoff
 from holdfast.core.retry import RetryPolicy
@@ -148,9 +148,9 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         if len(payload) > limit:
             self._argument_codec().check_limit(payload, limit)
 
-    def _call(self, values: dict[str, Any], options: Options) -> Call[R]:
-        codec = self._argument_codec()
-        payload = codec.dump(values)
+    def _call(self, checked: Checked, options: Options) -> Call[R]:
+        codec, values = self._argument_codec(), checked.values
+        payload = codec.dump(checked)
         lock, unique_key, fingerprint = options.lock, options.unique_key, None
         if options.idempotency_key is not None or self.unique is True:
             fingerprint = codec.digest(values)

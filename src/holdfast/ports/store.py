@@ -47,7 +47,7 @@ from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Sett
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.query import Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
-from holdfast.core.task import Added, NewTask, Priority, Task, TaskId, WorkerId
+from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, WorkerId
 from holdfast.ports.callbacks import CallbackStore
 from holdfast.ports.tokens import TokenStore
 
@@ -135,7 +135,7 @@ class TaskStore(Protocol):
         request, is written as `lifecycle.cancelled_instead` has it. Unknown tasks are refused and
         counted, without an event. A non-terminal settlement makes the task eligible at now + delay,
         with its old rank: in the future it waits in the state given, otherwise it is ready (or
-        blocked) at once.
+        blocked) at once; what it `needs` it requires from then on.
         """
         ...
 
@@ -149,10 +149,13 @@ class TaskStore(Protocol):
         """
         ...
 
-    async def cancel(self, where: TaskFilter, *, limit: int) -> Sequence[Task]:
-        """End what is not running (reason and event `cancelled`); ask running tasks to stop (flag
-        and event `cancel_requested`), oldest first. Returns the tasks changed, as they are now.
-        Terminal tasks are left alone and not returned, nor are those already asked.
+    async def cancel(
+        self, where: TaskFilter, *, limit: int, reason: Reason = Reason.CANCELLED
+    ) -> Sequence[Task]:
+        """End what is not running, as `lifecycle.ended_idle_as` has it (event: the reason's name);
+        ask running tasks to stop (flag and event `cancel_requested`), oldest first. Returns the
+        tasks changed, as they are now. Terminal tasks are left alone and not returned, nor are
+        those already asked.
         """
         ...
 
@@ -221,6 +224,12 @@ class TaskStore(Protocol):
         For waking who may start them once a lock was passed on: a hint, read at one instant, and
         right as soon as what passed it on has returned. Keys that nobody holds, or whose holder
         runs, are not counted; a paused queue may be named or not. No keys, no question to a server.
+        """
+        ...
+
+    async def demand(self) -> Mapping[frozenset[str], int]:
+        """How many tasks are ready, or wait for their time, by the capabilities that they require;
+        those that require none are left out. Does not walk the backlog.
         """
         ...
 

@@ -85,6 +85,7 @@ def settled(task: Task, settlement: Settlement, now: int) -> Task:
         cause=settlement.cause or task.cause,
         run_at=task.run_at if ended else as_time(now + span_us(settlement.delay)),
         finished_at=as_time(now) if ended else None,
+        requires=task.requires | ({settlement.needs} if settlement.needs else frozenset()),
     )
 
 
@@ -153,6 +154,8 @@ def matches(task: Task, where: TaskFilter) -> bool:
         and (where.queues is None or task.queue in where.queues)
         and (where.name_prefix is None or task.name.startswith(where.name_prefix))
         and (where.tag is None or where.tag in task.tags)
+        and (where.requires is None or where.requires in task.requires)
+        and (where.run_before is None or task.run_at < where.run_before)
         and is_between(task.created_at, where.created_after, where.created_before)
         and is_between(task.finished_at, where.finished_after, where.finished_before)
     )

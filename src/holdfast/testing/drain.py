@@ -12,7 +12,7 @@ import asyncio
 import os
 from collections.abc import Callable
 from contextvars import copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import orjson
@@ -28,6 +28,7 @@ from holdfast.core.lifecycle import (
     Released,
     Succeeded,
     TimedOut,
+    Unfit,
     settle,
 )
 from holdfast.core.query import TaskFilter
@@ -155,9 +156,11 @@ class Drain:
         else:
             run = Run(claim, definition, None, reports.append)
             outcome = await _attempt(run, raised.append)
+        if isinstance(outcome, Unfit):  # there is no other worker here that might be fit
+            outcome = replace(outcome, again_in=None)
         await store.report(reports)
         state = await self._save(store, claim, outcome)
-        if reraise and raised and isinstance(outcome, Failed):
+        if reraise and raised and isinstance(outcome, (Failed, Unfit)):
             raise raised[0]
         return Ran(
             task_id=claim.task_id,
@@ -165,7 +168,7 @@ class Drain:
             attempt=claim.attempt,
             state=state,
             result=orjson.loads(outcome.result) if isinstance(outcome, Succeeded) else None,
-            error=outcome.error if isinstance(outcome, (Failed, TimedOut)) else None,
+            error=outcome.error if isinstance(outcome, (Failed, TimedOut, Unfit)) else None,
         )
 
     async def _save(self, store: Store, claim: Claim, outcome: Outcome) -> State:

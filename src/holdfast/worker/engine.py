@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from holdfast.announcing import Gate
-from holdfast.core.attempt import Settlement
+from holdfast.core.attempt import Claim, Settlement
+from holdfast.core.fleet import knows
 from holdfast.core.lifecycle import Outcome
 from holdfast.core.task import TaskId, WorkerId
+from holdfast.core.unfit import offered_again_in
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
 from holdfast.herald import Herald
@@ -56,7 +59,8 @@ class Engine:
         middleware: Sequence[Middleware],
     ) -> None:
         loop = asyncio.get_running_loop()
-        self._settings = settings
+        known = frozenset(map(knows, registry))
+        settings = self._settings = replace(settings, capabilities=settings.capabilities | known)
         self._app_spec = app_spec
         self._loop = loop
         self._elsewhere: dict[Executor, Runner] = {}
@@ -76,6 +80,7 @@ class Engine:
         self.settler = Settler(
             store, self.reporter, on_saved=self._saved, on_refused=self.membership.refused
         )
+        self._store = store
         self.herald = Herald(store, dispatcher.wake, own=settings.served_queues)
         self.ledger = Ledger(
             registry,
@@ -107,6 +112,7 @@ class Engine:
             settle=self.ledger.enter,
             too_old=settings.lease / 3,
             confirm=self.membership.confirm,
+            unfit=self._unfit,
             gate=self._gate,
             stop_grace=settings.stop_grace,
             desk=WorkerDesk(store, loop, self.reporter, self.ledger.completed),
@@ -176,6 +182,11 @@ class Engine:
     def _lost(self, worker_id: WorkerId) -> None:
         self.feeder.shelf.drop(worker_id)
         self.slots.lose(worker_id)
+
+    async def _unfit(self, claim: Claim) -> float | None:
+        history = await self._store.history(claim.task_id)
+        grace = self._settings.unknown_task_grace
+        return None if history is None else offered_again_in(history, grace)
 
     async def _execute(self, run: Run) -> Outcome:
         executor = self._place_of(run)

@@ -19,6 +19,7 @@ from holdfast.core.lifecycle import Backoff, Outcome, Succeeded, settle
 from holdfast.core.task import TaskId
 from holdfast.definitions.registry import AnyDefinition, Registry
 from holdfast.logs import EventLog
+from holdfast.ports.dispatcher import EVERYBODY
 from holdfast.settings import Settings
 
 log = EventLog("holdfast.worker")
@@ -102,7 +103,7 @@ class Ledger:
                 self._nudge(one.delay)
                 # One with a lock that is ready again is among those who are next for it.
                 if one.delay <= AT_ONCE and (echo.lock is None or one.delay > 0.0):
-                    queues[echo.queue] += 1
+                    queues[echo.queue] += 1 if one.needs is None else EVERYBODY
         if queues:
             self._wake(queues)
         if keys:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 from holdfast.announcing import Gate
 from holdfast.core.attempt import Claim, Report
-from holdfast.core.lifecycle import Outcome, Released, Stopped
+from holdfast.core.lifecycle import Outcome, Released, Stopped, Unfit
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
@@ -45,7 +46,8 @@ class Slots:
 
     `hot` runs coroutines without ceremony; `execute` runs everything, in whatever surrounds it.
     A claim that lay on the shelf for `too_old` seconds starts only if `confirm` says that the lease
-    holds: a process that was paused must not start what others may have started since.
+    holds: a process that was paused must not start what others may have started since. `unfit` says
+    in how many seconds a task is offered again that the code of this worker is not fit for.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Slots:
         settle: Callable[[Claim, Outcome], None],
         too_old: float,
         confirm: Callable[[WorkerId], Awaitable[bool]],
+        unfit: Callable[[Claim], Awaitable[float | None]],
         gate: Gate,
         stop_grace: float = 0.0,
         desk: Desk | None = None,
@@ -73,6 +76,7 @@ class Slots:
         self._settle = settle
         self._too_old = too_old
         self._confirm = confirm
+        self._unfit = unfit
         self._gate = gate
         self._stop_grace = stop_grace
         self._desk = desk
@@ -83,6 +87,7 @@ class Slots:
         self._lost: set[Run] = set()
         self._left: list[tuple[Claim, Outcome]] = []
         self._doubted: set[TaskId] = set()
+        self._strangers: set[str] = set()
         self._slots: set[asyncio.Task[None]] = set()
         self._all_home = asyncio.Event()
 
@@ -240,6 +245,9 @@ class Slots:
                 turn_over = now + TURN
             if outcome is None:
                 return
+            if isinstance(outcome, Unfit):
+                outcome = await self._offer_again(claim, outcome)
+                turn_over = clock() + TURN
             run.ended = True
             self._pace.ended(now - run.started, computed - run.started)
             self._conclude(run, outcome)
@@ -283,7 +291,7 @@ class Slots:
     def _prepare(self, claim: Claim, now: float) -> Run | None:
         definition = self._registry.get(claim.name)
         if definition is None:
-            self._settle(claim, unknown(claim.name, self._registry.suggest(claim.name)))
+            self._unknown(claim)
             return None
         if claim.cancel_requested:
             self._settle(claim, Stopped())
@@ -293,6 +301,23 @@ class Slots:
         timeout = definition.timeout_of(claim)
         deadline = None if timeout is None else now + timeout
         return Run(claim, definition, deadline, self._report, now, self._desk, self._stop_grace)
+
+    def _unknown(self, claim: Claim) -> None:
+        """Leave it to those who know it, and say so once."""
+        if claim.name not in self._strangers:
+            self._strangers.add(claim.name)
+            log.warning("worker.unknown_task", task_name=claim.name, queue=claim.queue)
+        self._settle(claim, unknown(claim.name, self._registry.suggest(claim.name)))
+
+    async def _offer_again(self, claim: Claim, outcome: Unfit) -> Unfit:
+        """Its arguments do not fit: how long has that been so?"""
+        self._doubted.add(claim.task_id)
+        try:
+            return replace(outcome, again_in=await self._unfit(claim))
+        except StoreUnavailable:
+            return outcome
+        finally:
+            self._doubted.discard(claim.task_id)
 
     async def _follow(
         self, run: Run, slot: asyncio.Task[None], rest: Awaitable[Outcome]

@@ -11,10 +11,19 @@ from types import TracebackType
 from typing import Any, assert_never
 
 from holdfast.codec.text import MESSAGE_LIMIT, TRACEBACK_LIMIT, storable
-from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded, TimedOut
-from holdfast.core.task import TaskError
+from holdfast.core.fleet import knows
+from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded, TimedOut, Unfit
+from holdfast.core.task import Reason, TaskError
+from holdfast.core.unfit import SOONEST
 from holdfast.definitions.definition import Definition
-from holdfast.errors import AttemptTimeout, PayloadRefused, Retry, Snooze, UnknownTask
+from holdfast.errors import (
+    AttemptTimeout,
+    PayloadRefused,
+    Retry,
+    Snooze,
+    UnfitArguments,
+    UnknownTask,
+)
 from holdfast.worker.forks import end_if_fork
 from holdfast.worker.run import Run, StopReason
 
@@ -36,6 +45,8 @@ def judge(definition: Definition[..., Any, Any], error: BaseException) -> Outcom
             return Failed(describe(error), retry_after=error.after)
         case Snooze():
             return Released(delay=max(0.0, error.after))
+        case UnfitArguments():
+            return Unfit(describe(error), Reason.UNFIT_ARGUMENTS, SOONEST)
         case _:
             return Failed(describe(error, retriable=definition.is_retriable(error)))
 
@@ -56,8 +67,9 @@ def stopped(run: Run, error: BaseException | None = None) -> Outcome:
 
 
 def unknown(name: str, suggestion: str | None) -> Outcome:
-    """No definition of that name in this worker. Waiting would not bring one: give up at once."""
-    return Failed(describe(UnknownTask(name, suggestion=suggestion), retriable=False))
+    """No definition of that name in this worker: it goes to those that have one, at once."""
+    error = describe(UnknownTask(name, suggestion=suggestion))
+    return Unfit(error, Reason.UNKNOWN_TASK, 0.0, knows(name))
 
 
 def describe(error: BaseException, *, retriable: bool = True) -> TaskError:

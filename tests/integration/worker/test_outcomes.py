@@ -178,43 +178,6 @@ async def test_a_retry_due_soon_does_not_wait_for_the_next_poll(shop: Workshop) 
     assert 0.05 <= starts[1] - starts[0] < 1.0
 
 
-async def test_a_task_unknown_here_fails_at_once_and_says_what_was_meant(shop: Workshop) -> None:
-    @shop.task(name="mail.send")
-    async def send() -> None: ...
-
-    @shop.task(name="mail.sent")
-    async def forgotten() -> None: ...
-
-    task = await shop.submit(forgotten)
-    del shop.registry._definitions["mail.sent"]
-    await shop.drain()
-
-    failed = await shop.get(task)
-    assert failed.state is State.FAILED
-    assert failed.error is not None
-    assert failed.error.type == "UnknownTask"
-    assert "Did you mean 'mail.send'?" in failed.error.message
-
-
-async def test_arguments_that_no_longer_fit_fail_at_once(shop: Workshop) -> None:
-    @shop.task(name="grow")
-    async def old(size: str) -> None: ...
-
-    task = await shop.submit(old, "large")
-    del shop.registry._definitions["grow"]
-
-    @shop.task(name="grow")
-    async def new(size: int) -> None: ...
-
-    await shop.drain()
-
-    failed = await shop.get(task)
-    assert failed.state is State.FAILED
-    assert failed.error is not None
-    assert failed.error.type == "InvalidArguments"
-    assert "size" in failed.error.message
-
-
 async def test_a_result_that_cannot_be_stored_fails_the_task_clearly(shop: Workshop) -> None:
     @shop.task(max_retries=3)
     async def nan():  # type: ignore[no-untyped-def]

@@ -37,6 +37,7 @@ KNOBS: dict[str, tuple[object, str, str, object]] = {
     "max_retries": (0, "0", "0", 0),
     "timeout": ("20m", "1200", '"20m"', 1200.0),
     "crash_limit": (5, "5", "5", 5),
+    "unknown_task_grace": ("2m", "2m", '"2m"', 120.0),
     "drain": (0, "0", "0", 0.0),
     "stop_grace": ("2s", "2s", '"2s"', 2.0),
     "max_payload": ("2MiB", "2097152", '"2MiB"', 2 * 1024 * 1024),

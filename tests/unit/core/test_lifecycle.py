@@ -20,6 +20,7 @@ from holdfast.core.lifecycle import (
     Stopped,
     Succeeded,
     TimedOut,
+    Unfit,
     WorkerLost,
     cancelled_instead,
     is_terminal,
@@ -38,6 +39,13 @@ outcomes: st.SearchStrategy[Outcome] = st.one_of(
     st.just(WorkerLost(task_error())),
     st.just(Stopped()),
     st.builds(Released, st.floats(-10, 1e6)),
+    st.builds(
+        Unfit,
+        st.just(task_error()),
+        st.just(Reason.UNFIT_ARGUMENTS),
+        st.none() | st.floats(-10, 1e6),
+        st.none() | st.just("task:demo"),
+    ),
 )
 
 

@@ -25,7 +25,7 @@ from holdfast.core.attempt import (
     Settlement,
 )
 from holdfast.core.callback import Callback
-from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead
+from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead, ended_idle_as
 from holdfast.core.query import Page, TaskFilter, page_of, read_cursor
 from holdfast.core.stats import Depth, QueueStats, Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, State, Task, TaskId, WorkerId
@@ -179,7 +179,9 @@ class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
                     self._note(task.id, "log", now, report, detail=line)
             return refusals
 
-    async def cancel(self, where: TaskFilter, *, limit: int) -> Sequence[Task]:
+    async def cancel(
+        self, where: TaskFilter, *, limit: int, reason: Reason = Reason.CANCELLED
+    ) -> Sequence[Task]:
         with self._lock:
             now = self._clock.now_us()
             stoppable = (
@@ -193,7 +195,7 @@ class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
                     self._tasks[task.id] = replace(task, cancel_requested=True)
                     self._note(task.id, "cancel_requested", now)
                 else:
-                    self._end(self._tasks[task.id], Reason.CANCELLED, now)
+                    self._end(self._tasks[task.id], reason, now)
             return [self._tasks[task.id] for task in chosen]
 
     async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
@@ -275,6 +277,12 @@ class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
             holders = (self._tasks[self._places.holders[key]] for key in self._held(keys))
             ready = [task for task in holders if task.state is not State.RUNNING]
             return callees((task.queue, task.requires, 1) for task in ready)
+
+    async def demand(self) -> Mapping[frozenset[str], int]:
+        with self._lock:
+            lines = (*self._places.ready, *self._places.waiting)
+            required = (self._tasks[task_id].requires for _, task_id in lines)
+            return Counter(each for each in required if each)
 
     async def stats(self) -> Stats:
         with self._lock:
@@ -395,9 +403,9 @@ class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
         self._write(settled(task, settlement, now), now)
 
     def _end(self, task: Task, reason: Reason, now: int) -> None:
-        """Cancel a task that is not running."""
-        ended = replace(task, state=State.CANCELLED, reason=reason, finished_at=as_time(now))
-        self._write(ended, now)
+        """End a task that is not running."""
+        state = ended_idle_as(reason)
+        self._write(replace(task, state=state, reason=reason, finished_at=as_time(now)), now)
         self._note(task.id, reason.value, now)
 
     def _write(self, task: Task, now: int) -> None:

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from holdfast.core.task import Reason, State, Task
+from holdfast.core.lifecycle import ended_idle_as
+from holdfast.core.task import Reason, Task
 from holdfast.stores.columns import as_time, in_us
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document
@@ -51,7 +52,7 @@ def has_expired(task: Task, now: int) -> bool:
 
 
 def end(draft: Draft, reason: Reason, now: int) -> None:
-    """Cancel a task that is not running."""
-    ended = replace(draft.task, state=State.CANCELLED, reason=reason, finished_at=as_time(now))
-    draft.move(ended, now)
+    """End a task that is not running."""
+    state = ended_idle_as(reason)
+    draft.move(replace(draft.task, state=state, reason=reason, finished_at=as_time(now)), now)
     draft.note(now, reason.value)

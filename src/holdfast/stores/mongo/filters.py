@@ -37,7 +37,7 @@ def query_of(
     before: TaskId | None = None,
 ) -> Document:
     """Finds what the filter means, in these states only, with ids between these."""
-    texts = [getattr(where, name) for name in ("name", "name_prefix", "tag", *_TEXTS)]
+    texts = [getattr(where, name) for name in ("name", "name_prefix", "tag", "requires", *_TEXTS)]
     if not all(text is None or can_be_text(text) for text in texts):
         return _NOBODY
     found: Document = {}
@@ -78,6 +78,10 @@ def _clauses(where: TaskFilter, states: frozenset[State] | None) -> Iterator[tup
         yield "name", named
     if where.tag is not None:
         yield "tags", where.tag
+    if where.requires is not None:
+        yield "requires", where.requires
+    if due := _between(None, where.run_before):
+        yield "run_at", due
     if where.error_type is not None:
         yield "error.type", text_in(where.error_type)
     if created := _between(where.created_after, where.created_before):

@@ -84,6 +84,15 @@ class CountsTasks(Connected):
             aged = {"ready_lane": {"$in": named}, "ready": until, "priority": priority.value}
             return await db.tasks.count_documents(aged, limit=limit)
 
+    async def demand(self) -> Mapping[frozenset[str], int]:
+        async with self._server() as db:
+            lanes = [lane for lane in (await _board(db))["lanes"] if parted(lane)[1]]
+            counts = Counter[frozenset[str]]()
+            for lane in lanes:
+                for mark in ("ready_lane", "due_lane"):
+                    counts[parted(lane)[1]] += await db.tasks.count_documents({mark: lane})
+            return +counts
+
     async def stats(self) -> Stats:
         async with self._server() as db:
             board = await _board(db)

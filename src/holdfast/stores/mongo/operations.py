@@ -34,7 +34,9 @@ _Decide = Callable[[Draft, int], None]
 class Operates(Connected):
     """`TaskStore.cancel` and `requeue`."""
 
-    async def cancel(self, where: TaskFilter, *, limit: int) -> Sequence[Task]:
+    async def cancel(
+        self, where: TaskFilter, *, limit: int, reason: Reason = Reason.CANCELLED
+    ) -> Sequence[Task]:
         async with self._server() as db:
             now = await self._now_us(db)
 
@@ -43,7 +45,7 @@ class Operates(Connected):
                     draft.change(replace(draft.task, cancel_requested=True))
                     draft.note(now, "cancel_requested")
                 else:
-                    end(draft, Reason.CANCELLED, now)
+                    end(draft, reason, now)
 
             walk = _Walk(where, UNFINISHED, {"cancel_requested": {"$ne": True}}, limit)
             return await walk.change(db, stop)

@@ -19,7 +19,7 @@ from holdfast.stores.columns import as_time
 from holdfast.stores.mongo.chronicle import MOST_BYTES, running_attempt
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
-from holdfast.stores.mongo.documents import Document, Place
+from holdfast.stores.mongo.documents import Document, Place, lane_of
 from holdfast.stores.mongo.drafts import LEAN, Draft, write
 from holdfast.stores.mongo.faults import is_away
 from holdfast.stores.mongo.locks import pass_on
@@ -75,6 +75,7 @@ class Settles(Connected):
                     orphaned.append(draft.session)
                 settle(draft, one, now)
         await _end_sessions(db, orphaned)
+        await _introduce(db, settlements, drafts)
         before = await saved(db, [settlements[number] for number in late]) if late else set()
         refused = [n for n in late if not _is_saved(settlements[n], drafts, before)]
         for number in refused:
@@ -179,6 +180,16 @@ def settle(draft: Draft, settlement: Settlement, now: int) -> None:
     if draft.session is not None:
         draft.set(session=None)
     draft.move(settled(task, settlement, now), now)
+
+
+async def _introduce(
+    db: Collections, settlements: Sequence[Settlement], drafts: dict[TaskId, Draft]
+) -> None:
+    """See to it that claimers know of the lanes that tasks are sent to before they are there."""
+    moved = [drafts[one.task_id].task for one in settlements if one.needs and one.task_id in drafts]
+    if moved:
+        lanes = sorted({lane_of(task.queue, task.requires) for task in moved})
+        await db.state.update_one({"_id": BOARD}, {"$addToSet": {"lanes": {"$each": lanes}}})
 
 
 async def _end_sessions(db: Collections, sessions: Sequence[Json]) -> None:

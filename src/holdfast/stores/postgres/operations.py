@@ -10,9 +10,9 @@ import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Final
 
-from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, UNFINISHED
+from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, UNFINISHED, ended_idle_as
 from holdfast.core.query import TaskFilter
-from holdfast.core.task import State, Task, TaskId
+from holdfast.core.task import Reason, State, Task, TaskId
 from holdfast.stores.columns import span_us
 from holdfast.stores.postgres.connections import Connection
 from holdfast.stores.postgres.filters import bind, narrowed, query
@@ -27,12 +27,20 @@ _AT_A_TIME: Final = 1000
 
 
 async def cancel(
-    db: Connection, sql: Queries, lanes: Lanes, where: TaskFilter, *, limit: int, now: int | None
+    db: Connection,
+    sql: Queries,
+    lanes: Lanes,
+    where: TaskFilter,
+    *,
+    limit: int,
+    reason: Reason,
+    now: int | None,
 ) -> Sequence[Task]:
     where = narrowed(where, UNFINISHED)
+    end = (reason.value, ended_idle_as(reason).value)
 
     async def change(ids: list[TaskId], _: int) -> Sequence[TaskId]:
-        return await db.fetchval(sql["cancel"], ids, _words(where), now) or ()
+        return await db.fetchval(sql["cancel"], ids, _words(where), now, *end) or ()
 
     async with db.transaction():
         changed = await _change(db, sql, where, change, "not_asked", limit=limit)

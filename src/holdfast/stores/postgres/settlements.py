@@ -36,6 +36,7 @@ async def save(
             [s[7] for s in plain],
             *_columns(rest),
             now,
+            [s.needs for s in rest] if any(s.needs for s in rest) else None,
         )
         order = [*plain, *rest]
         late = [_refusal(order[number - 1], holder) for number, holder in found]

@@ -18,7 +18,7 @@ from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.query import Page, TaskFilter, read_cursor
 from holdfast.core.stats import Standing, Stats
-from holdfast.core.task import Added, NewTask, Priority, Task, TaskId, WorkerId
+from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, WorkerId
 from holdfast.core.token import Scope, Token
 from holdfast.errors import StoreError
 from holdfast.ports.clock import Clock
@@ -142,10 +142,12 @@ class PostgresStore:
             lambda db: settlements.report(db, self._sql, reports, self._now), within=HOT_TIMEOUT
         )
 
-    async def cancel(self, where: TaskFilter, *, limit: int) -> Sequence[Task]:
+    async def cancel(
+        self, where: TaskFilter, *, limit: int, reason: Reason = Reason.CANCELLED
+    ) -> Sequence[Task]:
         return await self._open.do(
             lambda db: operations.cancel(
-                db, self._sql, self._lanes, where, limit=limit, now=self._now
+                db, self._sql, self._lanes, where, limit=limit, reason=reason, now=self._now
             )
         )
 
@@ -196,6 +198,10 @@ class PostgresStore:
         if not keys:
             return {}
         return await self._hot(lambda db: reads.next_in_line(db, self._sql, self._lanes, keys))
+
+    async def demand(self) -> Mapping[frozenset[str], int]:
+        found = await self._read(lambda db: db.fetch(self._sql["demand"]))
+        return {frozenset(requires): number for requires, number in found}
 
     async def stats(self) -> Stats:
         return await self._read(lambda db: numbers.stats(db, self._sql, self._lanes, self._now))

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 import orjson
 
+from holdfast.core.lifecycle import ended_idle_as
 from holdfast.core.task import Reason, State
 from holdfast.stores.sqlite import callbacks
 from holdfast.stores.sqlite.locks import rearrange
@@ -53,17 +54,19 @@ def promote_due(unit: Unit, now: int) -> bool:
 
 
 def end(unit: Unit, tasks: Sequence[Idle], reason: Reason, now: int) -> None:
-    """Cancel tasks that are not running. The event has the reason's name."""
+    """End tasks that are not running. The event has the reason's name."""
     if not tasks:
         return
     seqs = as_json([task.seq for task in tasks])
-    unit.db.execute(SETTLEMENTS["cancel_idle"], {"now": now, "reason": reason.value, "seqs": seqs})
+    state = ended_idle_as(reason).value
+    ending = {"now": now, "reason": reason.value, "state": state, "seqs": seqs}
+    unit.db.execute(SETTLEMENTS["end_idle"], ending)
     unit.db.execute(HISTORY["note_all"], {"at": now, "kind": reason.value, "seqs": seqs})
     callbacks.owe(unit, [task.seq for task in tasks], now)
     for task in tasks:
         unit.tally.move(task.lane, task.place, DONE)
     unit.tally.retrying(-_retrying(tasks))
-    unit.tally.ended(State.CANCELLED.value, now, len(tasks))
+    unit.tally.ended(state, now, len(tasks))
     rearrange(unit, {task.lock for task in tasks if task.lock is not None})
 
 

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+import orjson
+
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.stats import Depth, QueueStats, Stats
 from holdfast.core.task import Priority, State
@@ -47,6 +49,11 @@ def stats(db: sqlite3.Connection, lanes: Lanes, *, now: int) -> Stats:
         last_minute={state: sum(counts[f"ended:{state}"].values()) for state in _terminal()},
         refused=counts["refused"].get(0, 0),
     )
+
+
+def demand(db: sqlite3.Connection) -> Mapping[frozenset[str], int]:
+    found = db.execute(STATS["demand"])
+    return {frozenset(orjson.loads(requires)): number for requires, number in found}
 
 
 def ended_last_minute(db: sqlite3.Connection, queue: str, *, now: int) -> int:

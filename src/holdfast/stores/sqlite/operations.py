@@ -58,7 +58,9 @@ def choose_to_forget(db: sqlite3.Connection, where: TaskFilter, limit: int) -> l
 # Changing, by the writer
 
 
-def cancel(unit: Unit, where: TaskFilter, chosen: Sequence[TaskId]) -> Sequence[Task]:
+def cancel(
+    unit: Unit, where: TaskFilter, chosen: Sequence[TaskId], reason: Reason
+) -> Sequence[Task]:
     now = unit.now
     found = list(_to_cancel(unit.db, replace(where, ids=tuple(chosen))))
     running = [row["seq"] for row in found if row["place"] == RUNNING]
@@ -67,7 +69,7 @@ def cancel(unit: Unit, where: TaskFilter, chosen: Sequence[TaskId]) -> Sequence[
         seqs = as_json(running)
         unit.db.execute(SETTLEMENTS["request_cancel"], (seqs,))
         unit.db.execute(HISTORY["note_all"], {"at": now, "kind": "cancel_requested", "seqs": seqs})
-    end(unit, idle, Reason.CANCELLED, now)
+    end(unit, idle, reason, now)
     return _tasks(unit, found)
 
 

@@ -62,6 +62,7 @@ class Batch(NamedTuple):
                 _,
                 _,
                 why,
+                _,
             ) = settlement
             number = take(task_id)
             is_plain = state is _COMPLETED and ended is _ENDED_WELL and error is None is why
@@ -167,9 +168,18 @@ def _settle(
     )  # fmt: skip
     run_at = now + span_us(settlement.delay)
     place, state = _next_place(settlement.state, row["lock_key"], is_due=run_at <= now)
-    unit.tally.move(row["lane"], RUNNING, place)
+    lane = _lane(unit, row["lane"], settlement.needs)
+    unit.tally.move(lane, RUNNING, place)
     unit.tally.retrying(state == State.RETRYING.value)
-    changes.go_on.append((row["seq"], place, state, run_at, *totals))
+    changes.go_on.append((row["seq"], place, state, run_at, *totals, lane))
+
+
+def _lane(unit: Unit, lane_id: int, needs: str | None) -> int:
+    """The lane of a task that is to go on."""
+    if needs is None:
+        return lane_id
+    lane = unit.lanes.lookup(unit.db, lane_id)
+    return unit.lane((lane.queue, lane.requires | {needs}, lane.priority)).id
 
 
 def _next_place(state: State, lock: str | None, *, is_due: bool) -> tuple[int, str]:

@@ -23,7 +23,7 @@ from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.lifecycle import Released, settle
 from holdfast.core.query import Page, TaskFilter, read_cursor
 from holdfast.core.stats import Standing, Stats
-from holdfast.core.task import Added, NewTask, Priority, Task, TaskId, WorkerId
+from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, WorkerId
 from holdfast.core.token import Scope, Token
 from holdfast.errors import StoreError
 from holdfast.ports.clock import Clock
@@ -129,11 +129,13 @@ class SQLiteStore:
     async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
         return await self._write(lambda unit: report(unit, reports))
 
-    async def cancel(self, where: TaskFilter, *, limit: int) -> Sequence[Task]:
+    async def cancel(
+        self, where: TaskFilter, *, limit: int, reason: Reason = Reason.CANCELLED
+    ) -> Sequence[Task]:
         chosen = await self._read(lambda db: operations.choose_to_cancel(db, where, limit))
         if not chosen:
             return []
-        return await self._write(lambda unit: operations.cancel(unit, where, chosen))
+        return await self._write(lambda unit: operations.cancel(unit, where, chosen, reason))
 
     async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
         return await self._read(lambda db: reads.cancel_requests(db, worker_id))
@@ -183,6 +185,9 @@ class SQLiteStore:
         if not keys:
             return {}
         return await self._read(lambda db: reads.next_in_line(db, self._lanes, keys))
+
+    async def demand(self) -> Mapping[frozenset[str], int]:
+        return await self._read(numbers.demand)
 
     async def stats(self) -> Stats:
         return await self._read(lambda db: numbers.stats(db, self._lanes, now=self._clock.now_us()))

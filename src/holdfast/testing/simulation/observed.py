@@ -17,7 +17,7 @@ from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.query import Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
-from holdfast.core.task import Added, NewTask, Priority, Task, TaskId, WorkerId
+from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, WorkerId
 from holdfast.core.token import Scope, Token
 from holdfast.errors import IdempotencyConflict, StoreUnavailable, WorkerGone
 from holdfast.ports.store import Store
@@ -157,9 +157,11 @@ class ObservedStore(NoTransactions):
             lambda: self._store.report(reports), lambda got: self._ledger.reported(reports, got)
         )
 
-    async def cancel(self, where: TaskFilter, *, limit: int) -> Sequence[Task]:
+    async def cancel(
+        self, where: TaskFilter, *, limit: int, reason: Reason = Reason.CANCELLED
+    ) -> Sequence[Task]:
         return await self._call(
-            lambda: self._store.cancel(where, limit=limit),
+            lambda: self._store.cancel(where, limit=limit, reason=reason),
             lambda tasks: self._ledger.cancelled(where, limit, tasks),
         )
 
@@ -208,6 +210,9 @@ class ObservedStore(NoTransactions):
 
     async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
         return await self._call(lambda: self._store.next_in_line(keys))
+
+    async def demand(self) -> Mapping[frozenset[str], int]:
+        return await self._call(self._store.demand)
 
     async def stats(self) -> Stats:
         return await self._call(self._store.stats, self._ledger.counted)

@@ -47,6 +47,7 @@ pytest.register_assert_rewrite(
             "succeeding",
             "tokens",
             "transacting",
+            "unfit",
             "unique",
             "unlocking",
         )
@@ -82,6 +83,7 @@ from holdfast.testing.suites.submitting import SubmitSuite  # noqa: E402
 from holdfast.testing.suites.succeeding import SuccessionSuite  # noqa: E402
 from holdfast.testing.suites.tokens import TokenSuite  # noqa: E402
 from holdfast.testing.suites.transacting import TransactionSuite  # noqa: E402
+from holdfast.testing.suites.unfit import UnfitSuite  # noqa: E402
 from holdfast.testing.suites.unique import UniqueKeySuite  # noqa: E402
 from holdfast.testing.suites.unlocking import UnlockSuite  # noqa: E402
 
@@ -102,6 +104,7 @@ class StoreConformance(
     UnlockSuite,
     SuccessionSuite,
     SettleSuite,
+    UnfitSuite,
     FenceSuite,
     ReportSuite,
     HistorySuite,
@@ -159,6 +162,7 @@ __all__ = [
     "SuccessionSuite",
     "TokenSuite",
     "TransactionSuite",
+    "UnfitSuite",
     "UniqueKeySuite",
     "UnlockSuite",
     "WorkerSuite",

@@ -9,6 +9,7 @@ from holdfast.core.task import WorkerId
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
+from holdfast.worker.maintenance.abandoner import Abandoner
 from holdfast.worker.maintenance.patrol import Agent, patrol
 from holdfast.worker.maintenance.pruner import Pruner
 from holdfast.worker.maintenance.rescuer import Rescuer
@@ -22,7 +23,11 @@ def crew(
     own_id: Callable[[], WorkerId | None] = lambda: None,
 ) -> list[Agent]:
     """Everybody who keeps a store in order. `own_id` is the worker that cannot be lost: us."""
-    return [Rescuer(store, dispatcher, settings, own_id=own_id), Pruner(store, settings)]
+    return [
+        Rescuer(store, dispatcher, settings, own_id=own_id),
+        Pruner(store, settings),
+        Abandoner(store, settings),
+    ]
 
 
 async def maintain(

@@ -23,9 +23,10 @@ from holdfast.core.lifecycle import (
     Stopped,
     Succeeded,
     TimedOut,
+    Unfit,
     WorkerLost,
 )
-from holdfast.core.task import Cause, Json, Priority, TaskError
+from holdfast.core.task import Cause, Json, Priority, Reason, TaskError
 
 HELLO, READY, REFUSED = "hello", "ready", "refused"
 RUN, OUTCOME = "run", "outcome"
@@ -118,18 +119,23 @@ def pack_outcome(outcome: Outcome, about: AttemptKey | None) -> Frame:
             return Frame(OUTCOME, head, about=about)
         case Released(delay):
             return Frame(OUTCOME, {"is": "released", "delay": delay}, about=about)
+        case Unfit():
+            return Frame(OUTCOME, {"is": "unfit"} | asdict(outcome), about=about)
         case TimedOut() | WorkerLost() | Stopped():
             raise ValueError(f"{outcome!r} is for the worker to say")
         case _:
             assert_never(outcome)
 
 
-def unpack_outcome(frame: Frame) -> Succeeded | Failed | Released:
+def unpack_outcome(frame: Frame) -> Succeeded | Failed | Released | Unfit:
     head = frame.head
     match head["is"]:
         case "succeeded":
             return Succeeded(frame.body)
         case "failed":
             return Failed(TaskError(**head["error"]), head["retry_after"])
+        case "unfit":
+            error, reason = TaskError(**head["error"]), Reason(head["reason"])
+            return Unfit(error, reason, head["again_in"], head["needs"])
         case _:
             return Released(head["delay"])

@@ -3,3 +3,18 @@
 -- What a token is bound to, who made it, when it was last used: JSON (see `core/token.py`).
 ALTER TABLE holdfast.token ADD COLUMN document text NOT NULL DEFAULT '{}';
 DROP FUNCTION IF EXISTS holdfast.add_token(text, text, text[], bytea, bigint, bigint);
+
+-- What grew by a parameter: callers that do not know it yet are served by its default.
+DROP FUNCTION IF EXISTS holdfast.save(
+    text, uuid[], integer[], bytea[], text[], integer[], text[], text[], text[], integer[],
+    integer[], bytea[], text[], bigint[], text[], text[], bigint
+);
+DROP FUNCTION IF EXISTS holdfast.settle(
+    text[], integer[], text[], text[], text[], integer[], integer[], bytea[], text[], bigint[],
+    text[], text[], bigint
+);
+DROP FUNCTION IF EXISTS holdfast.settle_one(
+    uuid, integer, text, text, text, integer, integer, bytea, text, bigint, text, text, bigint
+);
+DROP FUNCTION IF EXISTS holdfast.cancel(text[], text[], bigint);
+DROP FUNCTION IF EXISTS holdfast.end_idle(uuid[], text, bigint, text[]);

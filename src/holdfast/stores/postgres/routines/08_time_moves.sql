@@ -155,10 +155,10 @@ BEGIN
     END IF;
 END $$;
 
--- Cancel those of these tasks that are not running and show one of these states (NULL: any); answers
+-- End those of these tasks that are not running and show one of these states (NULL: any); answers
 -- which. The event has the reason's name.
 CREATE OR REPLACE FUNCTION holdfast.end_idle(
-    ids uuid[], reason text, at bigint, states text[] DEFAULT NULL
+    ids uuid[], reason text, at bigint, states text[] DEFAULT NULL, ended_as text DEFAULT 'cancelled'
 ) RETURNS uuid[]
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
@@ -195,11 +195,13 @@ BEGIN
             id, finished_at, started_at, state, attempt, worker, flags, fence, reason, error, result
         )
         VALUES (
-            t.id, at, t.started_at, 'cancelled', gone.attempt, t.worker, gone.flags, t.fence,
-            reason, t.error, t.result
+            t.id, at, t.started_at, ended_as::holdfast.state, gone.attempt, t.worker, gone.flags,
+            t.fence, reason, t.error, t.result
         );
         INSERT INTO holdfast.event (id, at, kind) VALUES (t.id, at, reason);
-        INSERT INTO holdfast.tally VALUES ('cancelled', at / 1000000, 1);
+        INSERT INTO holdfast.tally VALUES (
+            ended_as, at / 1000000, 1, CASE WHEN ended_as <> 'cancelled' THEN t.lane END
+        );
         IF t.unique_key IS NOT NULL THEN
             DELETE FROM holdfast.unique_key AS u
             WHERE u.name = t.name AND u.key = t.unique_key AND u.id = t.id;

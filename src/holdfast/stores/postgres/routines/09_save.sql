@@ -92,7 +92,7 @@ END $$;
 CREATE OR REPLACE FUNCTION holdfast.settle(
     ids text[], attempts integer[], workers text[], states text[], ends text[], charges integer[],
     crash_counts integer[], results bytea[], errors text[], delays bigint[], causes text[],
-    reasons text[], at bigint
+    reasons text[], needs text[], at bigint
 ) RETURNS TABLE (n integer, holder text)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
@@ -131,14 +131,24 @@ BEGIN
     IF locks <> '{}' THEN
         PERFORM holdfast.hold_locks(locks);
     END IF;
+    IF needs IS NOT NULL THEN -- made in one order, whoever makes them
+        PERFORM holdfast.lane_of(wanted.queue, wanted.requires, wanted.priority)
+        FROM (
+            SELECT DISTINCT lane.queue, lane.requires || g.need AS requires, lane.priority
+            FROM unnest(ids::uuid[], needs) AS g (id, need)
+            JOIN holdfast.task ON task.id = g.id JOIN holdfast.lane ON lane.id = task.lane
+            WHERE g.need IS NOT NULL
+            ORDER BY 1, 2, 3
+        ) AS wanted;
+    END IF;
     FOR s IN
         SELECT g.*
         FROM unnest(
             ids, attempts, workers, states, ends, charges, crash_counts, results, errors,
-            delays, causes, reasons
+            delays, causes, reasons, needs
         ) WITH ORDINALITY AS g (
             task_id, attempt, worker, state, ended, charged, crash_count, result, error, delay,
-            cause, reason, n
+            cause, reason, need, n
         )
         WHERE NOT EXISTS (
             SELECT 1 FROM holdfast.done AS d JOIN holdfast.worker AS w ON w.number = d.worker
@@ -149,7 +159,7 @@ BEGIN
     LOOP
         CONTINUE WHEN holdfast.settle_one(
             s.task_id::uuid, s.attempt, s.worker, s.state, s.ended, s.charged, s.crash_count,
-            s.result, s.error, s.delay, s.cause, s.reason, at
+            s.result, s.error, s.delay, s.cause, s.reason, s.need, at
         );
         CONTINUE WHEN holdfast.was_saved(s.task_id::uuid, s.attempt, s.worker, s.ended);
         INSERT INTO holdfast.event (id, at, kind, attempt, worker_id)
@@ -193,7 +203,8 @@ $$;
 -- plans pinned by the caller, which is cheaper than for each.
 CREATE OR REPLACE FUNCTION holdfast.settle_one(
     wanted uuid, attempt integer, worker text, state text, ended text, charged integer,
-    crash_count integer, result bytea, error text, delay bigint, cause text, reason text, at bigint
+    crash_count integer, result bytea, error text, delay bigint, cause text, reason text, need text,
+    at bigint
 ) RETURNS boolean
 LANGUAGE plpgsql
 AS $$
@@ -280,6 +291,11 @@ BEGIN
     IF expiry IS NOT NULL THEN
         INSERT INTO holdfast.expiring (expires_at, id) VALUES (expiry, wanted);
     END IF;
+    IF need IS NOT NULL THEN
+        SELECT holdfast.lane_of(lane.queue, lane.requires || need, lane.priority) INTO r.lane
+        FROM holdfast.lane WHERE lane.id = r.lane;
+        UPDATE holdfast.task SET lane = r.lane WHERE task.id = wanted;
+    END IF;
     PERFORM holdfast.put_back(
         wanted, coalesce(e.rank, t.rank), r.lane, r.attempt, r.flags, t.lock_key, expiry, due,
         state = 'retrying', at
@@ -321,7 +337,8 @@ CREATE OR REPLACE FUNCTION holdfast.save(
     worker text, ids uuid[], attempts integer[], results bytea[],
     rest_ids text[], rest_attempts integer[], rest_workers text[], states text[], ends text[],
     charges integer[], crash_counts integer[], rest_results bytea[], errors text[],
-    delays bigint[], causes text[], reasons text[], now bigint DEFAULT NULL
+    delays bigint[], causes text[], reasons text[], now bigint DEFAULT NULL,
+    needs text[] DEFAULT NULL
 ) RETURNS TABLE (n integer, holder text)
 LANGUAGE plpgsql
 AS $$
@@ -338,7 +355,7 @@ BEGIN
             array_fill(worker, ARRAY[size]), array_fill('completed'::text, ARRAY[size]),
             array_fill('completed'::text, ARRAY[size]), array_fill(0, ARRAY[size]),
             array_fill(0, ARRAY[size]), results, NULL, array_fill(0::bigint, ARRAY[size]), NULL, NULL,
-            at
+            NULL, at
         ) AS s;
     END IF;
     IF rest_ids IS NOT NULL THEN
@@ -346,7 +363,7 @@ BEGIN
         SELECT s.n + size, s.holder
         FROM holdfast.settle(
             rest_ids, rest_attempts, rest_workers, states, ends, charges, crash_counts,
-            rest_results, errors, delays, causes, reasons, at
+            rest_results, errors, delays, causes, reasons, needs, at
         ) AS s;
     END IF;
 END $$;

@@ -1,7 +1,10 @@
 -- What operators do to many tasks at once, and what the pruner does.
 
 -- End or ask to stop those of these tasks that show one of these states; answers which.
-CREATE OR REPLACE FUNCTION holdfast.cancel(ids text[], states text[], now bigint DEFAULT NULL) RETURNS text[]
+CREATE OR REPLACE FUNCTION holdfast.cancel(
+    ids text[], states text[], now bigint DEFAULT NULL, reason text DEFAULT 'cancelled',
+    ended_as text DEFAULT 'cancelled'
+) RETURNS text[]
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
@@ -20,7 +23,7 @@ BEGIN
         END IF;
         ended := ended || holdfast.end_idle(
             ARRAY(SELECT unnest(ids::uuid[]) EXCEPT SELECT unnest(asked || ended)),
-            'cancelled', at, states
+            cancel.reason, at, states, cancel.ended_as
         );
         EXIT WHEN cardinality(asked) + cardinality(ended) = cardinality(ids);
     END LOOP;

@@ -195,6 +195,12 @@ t.created_at < :created_before::bigint
 -- name: finished_before
 (SELECT x.finished_at FROM holdfast.done AS x WHERE x.id = t.id) < :finished_before::bigint
 
+-- name: requires
+t.lane = ANY (ARRAY(SELECT lane.id FROM holdfast.lane WHERE :requires::text = ANY (lane.requires)))
+
+-- name: run_before
+coalesce((SELECT x.run_at FROM holdfast.extra AS x WHERE x.id = t.id), t.run_at) < :run_before::bigint
+
 -- name: not_asked
 NOT EXISTS (SELECT 1 FROM holdfast.extra AS x WHERE x.id = t.id AND x.cancel_requested)
 

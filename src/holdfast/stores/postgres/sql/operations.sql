@@ -1,5 +1,5 @@
 -- name: cancel
-SELECT holdfast.cancel($1::text[], $2::text[], $3::bigint);
+SELECT holdfast.cancel($1::text[], $2::text[], $3::bigint, $4::text, $5::text);
 
 -- name: requeue
 SELECT holdfast.requeue(

@@ -20,5 +20,11 @@ FROM holdfast.tally AS t JOIN holdfast.lane ON lane.id = t.lane
 WHERE t.kind IN ('completed', 'failed', 'dead_letter')
 AND t.key > ($2::bigint - 60000000) / 1000000 AND lane.queue = $1::text;
 
+-- name: demand
+SELECT lane.requires, sum(t.n)::bigint
+FROM holdfast.tally AS t JOIN holdfast.lane ON lane.id = t.key
+WHERE t.kind IN ('ready', 'waiting') AND lane.requires <> '{}'
+GROUP BY lane.requires HAVING sum(t.n) > 0;
+
 -- name: numbers
 SELECT holdfast.numbers($1::bigint)::text;

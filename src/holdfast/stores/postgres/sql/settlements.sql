@@ -2,7 +2,7 @@
 SELECT n, holder FROM holdfast.save(
     $1::text, $2::uuid[], $3::integer[], $4::bytea[], $5::text[], $6::integer[], $7::text[],
     $8::text[], $9::text[], $10::integer[], $11::integer[], $12::bytea[], $13::text[],
-    $14::bigint[], $15::text[], $16::text[], $17::bigint
+    $14::bigint[], $15::text[], $16::text[], $17::bigint, $18::text[]
 );
 
 -- name: report

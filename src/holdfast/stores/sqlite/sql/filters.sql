@@ -112,5 +112,13 @@ task.finished_at >= :finished_after
 -- name: finished_before
 task.finished_at < :finished_before
 
+-- name: requires
++task.lane IN (
+    SELECT lane.id FROM lane, json_each(lane.requires) AS required WHERE required.value = :requires
+)
+
+-- name: run_before
+task.run_at < :run_before
+
 -- name: columns
 SELECT task.*

@@ -37,7 +37,8 @@ SET holds = NULL, expiry = expires_at,
     due_at = iif(given.column2 = 0, given.column4, NULL),
     waits_for = iif(given.column2 = 2, lock_key, NULL),
     charged = given.column5, crash_count = given.column6, result = given.column7,
-    error = given.column8, reason = given.column9, cause = coalesce(given.column10, cause)
+    error = given.column8, reason = given.column9, cause = coalesce(given.column10, cause),
+    lane = given.column11
 FROM (VALUES /* rows */) AS given
 WHERE task.seq = given.column1;
 
@@ -47,9 +48,9 @@ SET progress = coalesce(:progress, progress), cost_units = cost_units + :units,
     tokens_in = tokens_in + :tokens_in, tokens_out = tokens_out + :tokens_out
 WHERE seq = :seq;
 
--- name: cancel_idle
+-- name: end_idle
 UPDATE task
-SET place = 4, state = 'cancelled', dead_end = 'cancelled', reason = :reason, finished_at = :now,
+SET place = 4, state = :state, dead_end = :state, reason = :reason, finished_at = :now,
     due_at = NULL, expiry = NULL, holds = NULL, waits_for = NULL, live_key = NULL
 WHERE seq IN (SELECT value FROM json_each(:seqs));
 

@@ -12,6 +12,11 @@ RETURNING n;
 -- Everything but the minutes gone by.
 SELECT kind, key, n FROM tally WHERE kind NOT GLOB 'ended:*' OR key > :since;
 
+-- name: demand
+SELECT lane.requires, sum(tally.n) FROM tally JOIN lane ON lane.id = tally.key
+WHERE tally.kind IN ('ready', 'waiting') AND lane.requires <> '[]'
+GROUP BY lane.requires HAVING sum(tally.n) > 0;
+
 -- name: running_by_lane
 SELECT lane, count(*) FROM task WHERE place = 3 GROUP BY lane;
 
