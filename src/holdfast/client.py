@@ -305,15 +305,14 @@ class Client:
         """The store in numbers."""
         return await self.store.stats()
 
-    async def workers(self, *, with_load: bool = True) -> Sequence[WorkerInfo]:
+    async def workers(self) -> Sequence[WorkerInfo]:
         """All workers known, newest first, dead and stopped ones too until they are pruned.
 
         Their `load` is what the store has leased to them, up to their capacity; where more than
         100 are alive, what those in Python said at their last heartbeat. Those that have not beaten
-        for longer than a lease are `silent`: nobody who could bury them is alive. Without
-        `with_load` nothing is counted.
+        for longer than a lease are `silent`: nobody who could bury them is alive.
         """
-        return await self._as_now(await self.store.workers(), with_load=with_load)
+        return await self._as_now(await self.store.workers())
 
     async def ask_to_drain(self, worker_id: str) -> bool:
         """Ask a worker to finish what it has and leave. False if no such worker is alive."""
@@ -440,11 +439,8 @@ class Client:
                 "what `ctx.transaction()` gave.",
             )
 
-    async def _as_now(
-        self, workers: Sequence[WorkerInfo], *, with_load: bool = True
-    ) -> Sequence[WorkerInfo]:
-        now, lease = await self.now(), self.settings.lease
-        return await as_now(self.store, workers, now=now, lease=lease, with_load=with_load)
+    async def _as_now(self, workers: Sequence[WorkerInfo]) -> Sequence[WorkerInfo]:
+        return await as_now(self.store, workers, now=await self.now(), lease=self.settings.lease)
 
     async def _count_in(self, which: TaskFilter, states: frozenset[State]) -> int:
         """How many of the matching tasks are in one of these states."""

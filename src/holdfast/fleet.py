@@ -16,11 +16,11 @@ MOST_COUNTED = 100
 
 
 async def as_now(
-    store: Store, workers: Sequence[WorkerInfo], *, now: datetime, lease: float, with_load: bool
+    store: Store, workers: Sequence[WorkerInfo], *, now: datetime, lease: float
 ) -> Sequence[WorkerInfo]:
     """These workers, by whether they still beat and what the store has leased to them."""
     workers = [worker.seen(now=now, lease=lease) for worker in workers]
-    alive = [worker for worker in workers if worker.status in ALIVE and with_load]
+    alive = [worker for worker in workers if worker.status in ALIVE]
     if len(alive) > MOST_COUNTED:
         alive = [worker for worker in alive if worker.kind == HTTP]
     counts = await asyncio.gather(

@@ -14,6 +14,7 @@ from tests.integration.server.shop import make_app
 
 from holdfast import Holdfast
 from holdfast.core.token import Scope
+from holdfast.server import brake
 from holdfast.server.access import TABLE, Rule, methods_of
 from holdfast.server.app import create_app
 
@@ -35,10 +36,12 @@ def filled(path: str) -> str:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
-    """One server for all: these tests change nothing in it."""
+    """One server for all: these tests change nothing in it, and try more bad tokens than most."""
     folder = tmp_path_factory.mktemp("access")
-    with serve(make_app(f"sqlite:///{folder}/tasks.db")) as live:
-        yield live
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(brake, "MOST_FAILURES", 1_000_000)
+        with serve(make_app(f"sqlite:///{folder}/tasks.db")) as live:
+            yield live
 
 
 @pytest.fixture(scope="module")

@@ -125,10 +125,12 @@ def test_an_empty_line_after_a_body_does_not_cut_the_answer_short(
 ) -> None:
     """Old clients end a body with one; the answer may take longer than a head."""
     monkeypatch.setattr(connections, "HEAD_SECONDS", 0.2)
-    worker = server.client("worker").post(REGISTER, json=IDLE).json()
+    _, token = server.new_token("worker")
+    auth = {"Authorization": f"Bearer {token}"}
+    worker = server.client().post(REGISTER, json=IDLE, headers=auth).json()
     body = b'{"available_capacity": 1, "wait_seconds": 1}'
     path = f"/internal/workers/{worker['worker_id']}/poll"
-    lines = (JSON, bearer(server, "admin"), f"Content-Length: {len(body)}")
+    lines = (JSON, f"Authorization: Bearer {token}", f"Content-Length: {len(body)}")
     with connection(server) as sock:
         sock.sendall(head("POST", path, *lines) + body + b"\r\n")
         assert answered(sock) == 200
@@ -297,11 +299,14 @@ def test_a_flood_of_idle_connections_keeps_nobody_out(small_server: LiveServer) 
 def test_where_all_are_busy_others_are_told_and_health_is_still_answered(
     small_server: LiveServer,
 ) -> None:
-    worker = small_server.admin.post("/internal/workers/register", json={"capacity": 9}).json()
+    _, token = small_server.new_token("worker")
+    auth = {"Authorization": f"Bearer {token}"}
+    worker = small_server.client().post(REGISTER, json={"capacity": 9}, headers=auth).json()
     small_server.close()
     body = b'{"available_capacity": 1, "wait_seconds": 30}'
     path = f"/internal/workers/{worker['worker_id']}/poll"
-    poll = head("POST", path, JSON, bearer(small_server, "worker"), f"Content-Length: {len(body)}")
+    bearing = f"Authorization: Bearer {token}"
+    poll = head("POST", path, JSON, bearing, f"Content-Length: {len(body)}")
     with contextlib.ExitStack() as stack:
         for _ in range(3):
             stack.enter_context(connection(small_server)).sendall(poll + body)

@@ -127,7 +127,7 @@ async def test_many_lines_and_a_long_history_fit_into_it(app: Holdfast) -> None:
     async def tell(ctx: Context) -> None:
         async with ctx.transaction():
             for number in range(300):
-                ctx.log(f"{number} " + "x" * 8_000)
+                ctx.log(f"{number} " + "x" * 3_000)
 
     handle = await ran(app, tell)
 

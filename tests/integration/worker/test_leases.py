@@ -147,11 +147,11 @@ async def test_a_thread_that_ends_after_its_lease_was_lost_is_refused_in_the_his
 
 
 async def test_two_workers_never_run_one_task_at_once(shop: Workshop) -> None:
-    starts: list[tuple[str, int]] = []
+    starts: list[str] = []
 
     @shop.task()
     async def once(ctx: Context) -> None:
-        starts.append((ctx.id, ctx.attempt))
+        starts.append(ctx.id)
         await asyncio.sleep(0.001)
 
     tasks = await shop.submit_many(once, [()] * 300)
@@ -159,7 +159,8 @@ async def test_two_workers_never_run_one_task_at_once(shop: Workshop) -> None:
         for task in tasks:
             await shop.reaches(task, State.COMPLETED)
 
-    assert sorted(starts) == sorted((task, 1) for task in tasks)
+    # Not by attempts: a busy worker hands back what it claimed and cannot start soon.
+    assert sorted(starts) == sorted(tasks)
 
 
 class HandClock:

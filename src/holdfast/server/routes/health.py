@@ -91,7 +91,8 @@ async def look(service: Service) -> Mapping[str, Json]:
     try:
         async with asyncio.timeout(PATIENCE):
             client = await service.verbs()
-            workers = await client.workers(with_load=False)
+            now, lease = await client.now(), client.settings.lease
+            workers = [w.seen(now=now, lease=lease) for w in await client.store.workers()]
             version, dispatcher = await client.schema_version(), await client.dispatcher.mode()
     except SchemaMismatch as error:
         wrong = {"missing": ["schema"], "store": "schema_mismatch", "schema_version": error.found}
