@@ -23,18 +23,19 @@ def test_what_a_blocked_worker_has_not_started_is_done_by_others(make_stage: Mak
     # It claims far ahead, as these are short, and the blocker comes in the middle of them.
     calls = [stage.shop.noop.call(n) for n in range(2000)]
     stage.app.submit_many(calls[:1000])
-    blocker = stage.shop.block.submit(12.0)
+    blocker = stage.shop.block.submit(28.0)
     stage.app.submit_many(calls[1000:])
     blocked = stage.worker("-c", "2")
     until(lambda: stage.begun(blocker.id))
     began = time.monotonic()
     stage.worker("-c", "2")
 
+    until(lambda: blocker.id in {worker.blocked_by for worker in stage.app.workers()})
     until(lambda: stage.app.count(TaskFilter(name="noop", states=DONE), limit=5000) == 2000)
     until(lambda: blocker.status() is State.DEAD_LETTER)
     took = time.monotonic() - began
 
-    assert took < 11.5, "they waited for the blocker"
+    assert took < 27.0, "they waited for the blocker"
     assert blocker.task().reason is Reason.TIMEOUT
     until(lambda: "worker.loop_blocked" in blocked.said())
     assert blocker.id in blocked.said()

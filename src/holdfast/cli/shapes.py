@@ -159,6 +159,7 @@ def worker_of(worker: WorkerInfo) -> Json:
         "load": worker.load,
         "kind": worker.kind,
         "drain_requested": worker.drain_requested,
+        "blocked_by": worker.blocked_by,
         "beats": worker.beats,
         "started_at": iso(worker.started_at),
         "beat_at": iso(worker.beat_at),

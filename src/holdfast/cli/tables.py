@@ -178,9 +178,10 @@ def show_workers(screen: Screen, workers: Sequence[WorkerInfo]) -> None:
 
 
 def _worker_row(worker: WorkerInfo) -> Sequence[object]:
+    blocked = f", blocked by {worker.blocked_by}" if worker.blocked_by else ""
     return (
         worker.id,
-        worker.status.value,
+        f"{worker.status.value}{blocked}",
         f"{worker.load}/{worker.capacity}",
         worker.host,
         worker.pid,

@@ -62,9 +62,9 @@ def worker(
     from holdfast.worker.options import WorkerOptions  # noqa: PLC0415
     from holdfast.worker.supervisor import become_supervisor  # noqa: PLC0415
 
-    for name, text in (("lease", lease), ("drain", drain)):
+    for option, text in (("lease", lease), ("drain", drain)):
         if text is not None:
-            read_duration(name, text)
+            read_duration(option, text)
     become_supervisor(
         WorkerOptions(
             app=app,

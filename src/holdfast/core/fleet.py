@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from holdfast.core.task import WorkerId
+from holdfast.core.task import TaskId, WorkerId
 
 HTTP = "http"
 """The kind of workers over HTTP, and the capability that each of them has. Tasks of a type that no
@@ -76,6 +76,7 @@ class WorkerInfo:
 
     `queues` is None for a worker that serves every queue. `kind` is `python`, or `http` for one
     that speaks to the service. `drain_requested`: an operator wants it to finish and leave.
+    `blocked_by` is the task whose body has kept its event loop for longer than a lease.
     """
 
     id: WorkerId
@@ -92,6 +93,7 @@ class WorkerInfo:
     beat_at: datetime | None = None
     kind: str = "python"
     drain_requested: bool = False
+    blocked_by: TaskId | None = None
 
     def seen(self, *, now: datetime, lease: float) -> WorkerInfo:
         """This worker as people are shown it, at this instant of the store's clock."""

@@ -140,6 +140,7 @@ def worker(data: Json) -> WorkerInfo:
         capacity=data["capacity"],
         load=data["load"],
         drain_requested=data["drain_requested"],
+        blocked_by=data["blocked_by"],
         started_at=_instant(data["started_at"]),
         beat_at=_instant(data["beat_at"]),
     )

@@ -266,11 +266,16 @@ class WorkerStore(Protocol):
         ...
 
     async def beat(
-        self, worker_id: WorkerId, *, load: int | None = None, status: WorkerStatus | None = None
+        self,
+        worker_id: WorkerId,
+        *,
+        load: int | None = None,
+        status: WorkerStatus | None = None,
+        blocked_by: str | None = None,
     ) -> bool:
-        """Say the worker is alive: `beats` grows by one, `beat_at` is now, `load` and `status`
-        change if given. False if it is unknown, stopped or buried: nothing changes, it must
-        register anew.
+        """Say the worker is alive: `beats` grows by one, `beat_at` is now, `load`, `status` and
+        `blocked_by` (empty: by no task) change if given. False if it is unknown, stopped or
+        buried: nothing changes, it must register anew.
         """
         ...
 

@@ -199,6 +199,7 @@ def worker(info: WorkerInfo) -> Json:
         "load": info.load,
         "current_tasks": info.load,
         "drain_requested": info.drain_requested,
+        "blocked_by": info.blocked_by,
         "started_at": info.started_at,
         "beat_at": info.beat_at,
     }

@@ -29,7 +29,7 @@ from holdfast.core.lifecycle import Outcome, Released
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State
 from holdfast.logs import EventLog
-from holdfast.ports.store import TaskStore
+from holdfast.ports.store import Store
 from holdfast.settings import Settings
 from holdfast.traces import trace_of
 from holdfast.worker.coroutines import Blocker, blocker_of
@@ -58,7 +58,7 @@ class LoopWatch:
 
     def __init__(
         self,
-        store: TaskStore,
+        store: Store,
         settings: Settings,
         *,
         membership: Membership,
@@ -120,6 +120,9 @@ class LoopWatch:
         if not self._has_said:
             self._has_said = True
             self._say(blocker)
+            if blocker is not None:
+                task_id = blocker.run.claim.task_id
+                await self._store.beat(self._membership.id, blocked_by=task_id)
         claims = self._feeder.shelf.seize()
         if claims:
             await self._hand_back(claims)

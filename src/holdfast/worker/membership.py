@@ -106,7 +106,9 @@ class Membership:
     async def tick(self) -> float:
         """Say that we are alive and how busy; renew if nobody believes it."""
         worker_id = self._id
-        if not await self._store.beat(worker_id, load=self._load(), status=self._status):
+        if not await self._store.beat(
+            worker_id, load=self._load(), status=self._status, blocked_by=""
+        ):
             await self.renew(worker_id)
         return self._settings.heartbeat
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -106,6 +107,18 @@ def test_a_line_about_another_task_is_no_fault_and_loses_neither(fresh: Shell) -
     submitted = next(line for line in lines if line["event"] == "task.submitted")
     assert submitted["task_id"] == other
     assert fresh.ok("task", "get", task["id"])["state"] == "completed"
+
+
+@pytest.mark.parametrize("options", [(), ("--name", "mail")])
+def test_a_workers_id_begins_with_its_name_or_its_hosts(
+    fresh: Shell, options: tuple[str, ...]
+) -> None:
+    submit(fresh, "whispers")
+
+    (started,) = [line for line in work(fresh, *options) if line["event"] == "worker.started"]
+
+    name = options[1] if options else socket.gethostname()
+    assert started["worker_id"].startswith(f"{name}-")
 
 
 def test_the_level_is_chosen_by_option_and_by_environment(fresh: Shell) -> None:

@@ -330,6 +330,7 @@ class WorkerAnswer(TypedDict):
     load: Count
     current_tasks: Count
     drain_requested: bool
+    blocked_by: Annotated[str | None, Field(description="The task that keeps its event loop.")]
     started_at: datetime | None
     beat_at: datetime | None
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
-from holdfast.core.task import WorkerId
+from holdfast.core.task import TaskId, WorkerId
 from holdfast.ports.clock import Clock
 from holdfast.stores.memory.guarded import Guarded
 from holdfast.stores.values import as_time
@@ -30,7 +30,12 @@ class KeepsWorkers(Guarded):
             self._workers.setdefault(worker.id, fresh)
 
     async def beat(
-        self, worker_id: WorkerId, *, load: int | None = None, status: WorkerStatus | None = None
+        self,
+        worker_id: WorkerId,
+        *,
+        load: int | None = None,
+        status: WorkerStatus | None = None,
+        blocked_by: str | None = None,
     ) -> bool:
         with self._lock:
             if not self._is_alive(worker_id):
@@ -42,6 +47,7 @@ class KeepsWorkers(Guarded):
                 beat_at=as_time(self._clock.now_us()),
                 load=worker.load if load is None else load,
                 status=status or worker.status,
+                blocked_by=worker.blocked_by if blocked_by is None else TaskId(blocked_by) or None,
             )
             return True
 

@@ -8,7 +8,7 @@ from typing import Final
 from bson import ObjectId
 
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
-from holdfast.core.task import Json, WorkerId
+from holdfast.core.task import Json, TaskId, WorkerId
 from holdfast.stores.columns import maybe_time
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
@@ -29,13 +29,20 @@ class KeepsWorkers(Connected):
             )
 
     async def beat(
-        self, worker_id: WorkerId, *, load: int | None = None, status: WorkerStatus | None = None
+        self,
+        worker_id: WorkerId,
+        *,
+        load: int | None = None,
+        status: WorkerStatus | None = None,
+        blocked_by: str | None = None,
     ) -> bool:
         said: Document = {"beats": {"$add": ["$beats", 1]}, "beat_at": self._now_expression}
         if load is not None:
             said["load"] = {"$literal": load}
         if status is not None:
             said["status"] = status.value
+        if blocked_by is not None:
+            said["blocked_by"] = {"$literal": blocked_by}
         async with self._server() as db:
             done = await db.workers.update_one(alive(worker_id), [{"$set": said}])
             return done.matched_count == 1
@@ -97,6 +104,7 @@ def worker_of(found: Mapping[str, Json]) -> WorkerInfo:
         beat_at=maybe_time(found["beat_at"]),
         kind=found["kind"],
         drain_requested=found.get("drain_requested", False),
+        blocked_by=TaskId(found.get("blocked_by", "")) or None,
     )
 
 

@@ -218,9 +218,15 @@ class PostgresStore:
         await self._hot(lambda db: db.execute(self._sql["register"], *values))
 
     async def beat(
-        self, worker_id: WorkerId, *, load: int | None = None, status: WorkerStatus | None = None
+        self,
+        worker_id: WorkerId,
+        *,
+        load: int | None = None,
+        status: WorkerStatus | None = None,
+        blocked_by: str | None = None,
     ) -> bool:
-        values = (worker_id, load, status.value if status else None, self._now)
+        said = status.value if status else None
+        values = (worker_id, load, said, self._now, blocked_by)
         return await self._ask("beat", *values)
 
     async def workers(self) -> Sequence[WorkerInfo]:

@@ -99,6 +99,7 @@ def worker_of(row: Row) -> WorkerInfo:
         beat_at=as_time(row["beat_at"]),
         kind=row["kind"],
         drain_requested=row["drain_requested"],
+        blocked_by=TaskId(row["blocked_by"]) or None,
     )
 
 

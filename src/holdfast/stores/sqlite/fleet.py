@@ -20,12 +20,19 @@ def register(unit: Unit, worker: WorkerInfo) -> None:
     unit.db.execute(WORKERS["register"], values)
 
 
-def beat(unit: Unit, worker_id: WorkerId, load: int | None, status: WorkerStatus | None) -> bool:
+def beat(
+    unit: Unit,
+    worker_id: WorkerId,
+    load: int | None,
+    status: WorkerStatus | None,
+    blocked_by: str | None,
+) -> bool:
     values = {
         "id": worker_id,
         "now": unit.now,
         "load": load,
         "status": None if status is None else status.value,
+        "blocked_by": blocked_by,
     }
     return unit.db.execute(WORKERS["beat"], values).rowcount == 1
 

@@ -198,9 +198,14 @@ class SQLiteStore:
         await self._write(lambda unit: fleet.register(unit, worker))
 
     async def beat(
-        self, worker_id: WorkerId, *, load: int | None = None, status: WorkerStatus | None = None
+        self,
+        worker_id: WorkerId,
+        *,
+        load: int | None = None,
+        status: WorkerStatus | None = None,
+        blocked_by: str | None = None,
     ) -> bool:
-        return await self._write(lambda unit: fleet.beat(unit, worker_id, load, status))
+        return await self._write(lambda unit: fleet.beat(unit, worker_id, load, status, blocked_by))
 
     async def workers(self) -> Sequence[WorkerInfo]:
         return await self._read(reads.workers)

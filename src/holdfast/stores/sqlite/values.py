@@ -97,6 +97,7 @@ def worker_of(row: sqlite3.Row) -> WorkerInfo:
         beat_at=as_time(row["beat_at"]),
         kind=row["kind"],
         drain_requested=bool(row["drain_requested"]),
+        blocked_by=TaskId(row["blocked_by"]) or None,
     )
 
 

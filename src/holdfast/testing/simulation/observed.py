@@ -223,10 +223,15 @@ class ObservedStore(NoTransactions):
         )
 
     async def beat(
-        self, worker_id: WorkerId, *, load: int | None = None, status: WorkerStatus | None = None
+        self,
+        worker_id: WorkerId,
+        *,
+        load: int | None = None,
+        status: WorkerStatus | None = None,
+        blocked_by: str | None = None,
     ) -> bool:
         return await self._call(
-            lambda: self._store.beat(worker_id, load=load, status=status),
+            lambda: self._store.beat(worker_id, load=load, status=status, blocked_by=blocked_by),
             lambda ok: self._ledger.beaten(worker_id, ok),
         )
 

@@ -107,6 +107,20 @@ class WorkerSuite(StoreSuite):
         found = await _info(store, worker)
         assert (found.load, found.status) == (3, WorkerStatus.DRAINING)
 
+    async def test_a_beat_says_which_task_blocks_the_worker(
+        self, store: Store, worker: WorkerId
+    ) -> None:
+        async def blocked_by() -> str | None:
+            (found,) = await store.workers()
+            return found.blocked_by
+
+        assert await blocked_by() is None
+        assert await store.beat(worker, blocked_by="a-task")
+        assert await store.beat(worker)
+        assert await blocked_by() == "a-task"
+        assert await store.beat(worker, blocked_by="")
+        assert await blocked_by() is None
+
     async def test_a_load_of_zero_is_a_load(self, store: Store, worker: WorkerId) -> None:
         await store.beat(worker, load=3)
 

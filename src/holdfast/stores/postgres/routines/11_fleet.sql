@@ -19,14 +19,16 @@ AS $$
     ON CONFLICT (id) DO NOTHING
 $$;
 
-CREATE OR REPLACE FUNCTION holdfast.beat(worker text, load integer, status text, now bigint DEFAULT NULL)
-RETURNS boolean
+CREATE OR REPLACE FUNCTION holdfast.beat(
+    worker text, load integer, status text, now bigint DEFAULT NULL, blocked_by text DEFAULT NULL
+) RETURNS boolean
 LANGUAGE plpgsql
 AS $$
 BEGIN
     UPDATE holdfast.worker AS w
     SET beats = w.beats + 1, beat_at = holdfast.now_us(beat.now),
-        load = coalesce(beat.load, w.load), status = coalesce(beat.status, w.status)
+        load = coalesce(beat.load, w.load), status = coalesce(beat.status, w.status),
+        blocked_by = coalesce(beat.blocked_by, w.blocked_by)
     WHERE w.id = beat.worker AND w.status IN ('active', 'draining');
     RETURN FOUND;
 END $$;

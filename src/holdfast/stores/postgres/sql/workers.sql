@@ -5,12 +5,12 @@ SELECT holdfast.register(
 );
 
 -- name: beat
-SELECT holdfast.beat($1::text, $2::integer, $3::text, $4::bigint);
+SELECT holdfast.beat($1::text, $2::integer, $3::text, $4::bigint, $5::text);
 
 -- name: workers
 SELECT
     id, host, pid, version, queues, capabilities, capacity, load, status, beats, started_at, beat_at,
-    kind, drain_requested
+    kind, drain_requested, blocked_by
 FROM holdfast.worker WHERE NOT forgotten ORDER BY number DESC;
 
 -- name: bury

@@ -3,6 +3,9 @@
 -- What a token is bound to, who made it, when it was last used: JSON (see `core/token.py`).
 ALTER TABLE token ADD COLUMN document TEXT NOT NULL DEFAULT '{}';
 
+-- The task whose body keeps the worker's event loop; empty: none.
+ALTER TABLE worker ADD COLUMN blocked_by TEXT NOT NULL DEFAULT '';
+
 -- For people: SELECT * FROM tasks WHERE state = 'dead_letter'. The columns are those of the view of
 -- the same name in PostgreSQL; instants are text in UTC, `requires` and `tags` JSON. 2147483647
 -- retries are without limit. A key is shown without what keeps those of different owners apart (see

@@ -8,7 +8,8 @@ ON CONFLICT (id) DO NOTHING;
 
 -- name: beat
 UPDATE worker
-SET beats = beats + 1, beat_at = :now, load = coalesce(:load, load), status = coalesce(:status, status)
+SET beats = beats + 1, beat_at = :now, load = coalesce(:load, load), status = coalesce(:status, status),
+    blocked_by = coalesce(:blocked_by, blocked_by)
 WHERE id = :id AND status IN ('active', 'draining');
 
 -- name: workers
