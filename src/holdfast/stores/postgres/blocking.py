@@ -76,7 +76,7 @@ class BlockingTransaction:
             found = self._run("holds_lease", self._fence).fetchone()
         except psycopg.OperationalError as error:
             raise self._unavailable(error) from error
-        if found is None:
+        if not found or not found[0]:
             raise LeaseLost(self._claim.task_id, self._claim.attempt)
 
     async def complete(self, settlement: Settlement, report: Report | None = None) -> None:

@@ -21,6 +21,7 @@ async def problems(
 ) -> list[str]:
     """Everything found, as sentences. Walks all tables."""
     async with db.transaction(isolation="repeatable_read", readonly=True):
+        await db.execute(sql["search_path"])
         found = [text async for text in _invariants(db, sql)]
     found += [text async for text in _health(db, sql, long)]
     if not has_own_clock:

@@ -20,6 +20,7 @@ import asyncpg
 from holdfast.errors import StoreError
 from holdfast.stores.postgres.address import Address
 from holdfast.stores.postgres.faults import LOST, Patience, explain, is_lost
+from holdfast.stores.postgres.queries import Queries, queries
 
 T = TypeVar("T")
 
@@ -32,6 +33,10 @@ CONNECT_TIMEOUT: Final = 5.0
 COMMAND_TIMEOUT: Final = 60.0
 HOT_TIMEOUT: Final = 15.0
 """For what a worker waits for with empty hands. Longer means a connection that died silently."""
+_OWN_NAMES: Final = {"search_path": "pg_catalog, pg_temp"}
+"""What we call is PostgreSQL's own, or named with its schema: nobody who may create things in
+another schema can put his in its place. A pooler does not take it; there the few statements to
+which it matters set it for their transaction."""
 _MOST: Final = 8
 """Connections of one loop. A worker needs about three."""
 CANCELLED: Final = (asyncio.CancelledError, GeneratorExit)
@@ -40,11 +45,9 @@ CANCELLED: Final = (asyncio.CancelledError, GeneratorExit)
 class Connections:
     """All connections of a store in this process. Usable from any thread's loop."""
 
-    def __init__(
-        self, address: Address, *, command_timeout: float | None = COMMAND_TIMEOUT
-    ) -> None:
+    def __init__(self, address: Address, *, lent: bool = False) -> None:
         self._address = address
-        self._command_timeout = command_timeout
+        self._lent = lent
         self._pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = (
             weakref.WeakKeyDictionary()
         )
@@ -116,7 +119,7 @@ class Connections:
         with self._lock:
             if not self._is_open or self._pid != os.getpid():
                 raise StoreError(f"the store {self._address.shown} is not open in this process")
-            pool = self._pools[loop] = Pool(self._address, self._command_timeout)
+            pool = self._pools[loop] = Pool(self._address, lent=self._lent)
         await pool.follow_the_loop()
         return pool
 
@@ -124,9 +127,9 @@ class Connections:
 class Pool:
     """The connections of one loop."""
 
-    def __init__(self, address: Address, command_timeout: float | None) -> None:
+    def __init__(self, address: Address, *, lent: bool) -> None:
         self._address = address
-        self._command_timeout = command_timeout
+        self._lent = lent
         self._idle: list[Connection] = []
         self._all: set[Connection] = set()
         self._room = asyncio.Semaphore(_MOST)
@@ -218,7 +221,7 @@ class Pool:
         return None
 
     async def _fresh(self) -> Connection:
-        connection = await connect(self._address, self._command_timeout)
+        connection = await connect(self._address, lent=self._lent)
         self._all.add(connection)
         return connection
 
@@ -231,12 +234,31 @@ class Pool:
             self._all.discard(each)
 
 
-async def connect(address: Address, command_timeout: float | None = COMMAND_TIMEOUT) -> Connection:
-    """A new connection, in a few seconds or not at all."""
-    return await asyncpg.connect(
+async def connect(address: Address, *, lent: bool = False) -> Connection:
+    """A new connection, in a few seconds or not at all. One that is `lent` to a handler is for its
+    own statements: they take the time and find the names that they would anywhere.
+    """
+    settings = {"application_name": "holdfast"} | ({} if lent else _OWN_NAMES)
+    connection = await asyncpg.connect(
         address.dsn,
         timeout=CONNECT_TIMEOUT,
-        command_timeout=command_timeout,
+        command_timeout=None if lent else COMMAND_TIMEOUT,
         statement_cache_size=0 if address.pgbouncer else 100,
-        server_settings={} if address.pgbouncer else {"application_name": "holdfast"},
+        server_settings={} if address.pgbouncer else settings,
     )
+    if address.pgbouncer and not lent:
+        await _learn_types(connection, queries(address.schema))
+    return connection
+
+
+async def _learn_types(connection: Connection, sql: Queries) -> None:
+    """Let the driver ask for the types that it will need where its question means what it should;
+    later it would ask under any search_path.
+    """
+    try:
+        async with connection.transaction():
+            await connection.execute(sql["search_path"])
+            await connection.fetch(sql["types"])
+    except BaseException:
+        connection.terminate()
+        raise

@@ -52,6 +52,7 @@ async def migrate(db: Connection, sql: Queries, where: str) -> Sequence[int]:
             f"{where} is PostgreSQL {version // 10000}; Holdfast needs {_OLDEST // 10000} or later."
         )
     async with db.transaction():
+        await db.execute(sql["search_path"])
         await db.execute(sql["hold"])
         found = await found_version(db, sql)
         if found > expected_version(sql):
@@ -70,7 +71,7 @@ async def migrate(db: Connection, sql: Queries, where: str) -> Sequence[int]:
 
 def script(sql: Queries) -> str:
     """All of it, for a person to read or to run in `psql`."""
-    parts = ["BEGIN;", f"{sql['create']};"]
+    parts = ["BEGIN;", f"{sql['search_path']};", f"{sql['create']};"]
     for migration in sql.migrations:
         applied = sql["applied"].replace("$1::integer", str(migration.version))
         parts += [migration.sql.strip(), f"{applied};"]

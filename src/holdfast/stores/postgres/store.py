@@ -67,7 +67,7 @@ class PostgresStore:
         self._adding: Adding | None = None
         self._broom: upkeep.Broom | None = None
         self._room = Room()
-        self._lent = Connections(self._address, command_timeout=None)
+        self._lent = Connections(self._address, lent=True)
 
     @property
     def url(self) -> str:
@@ -362,7 +362,7 @@ class PostgresStore:
             await connections.close()
             raise
         self._connections = connections
-        self._lent = Connections(self._address, command_timeout=None)
+        self._lent = Connections(self._address, lent=True)
         self._adding = Adding(connections, self._sql, self._lanes)
         self._broom = upkeep.Broom(connections, self._sql)
 

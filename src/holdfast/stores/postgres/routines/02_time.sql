@@ -1,20 +1,22 @@
 -- Time, numbers and small things that the functions after these share.
+--
+-- A body after RETURN is read when the function is made: whoever calls it, under whatever search_path,
+-- gets what was meant here, and the planner may still put it in place of the call. All other functions
+-- get a search_path of their own (`99_search_path.sql`), which costs that.
 
 -- Now in microseconds. Tests bring their own; nobody else does.
 CREATE OR REPLACE FUNCTION holdfast.now_us(given bigint DEFAULT NULL) RETURNS bigint
 LANGUAGE sql VOLATILE
-AS $$ SELECT coalesce(given, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint) $$;
+RETURN coalesce(given, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint);
 
 CREATE OR REPLACE FUNCTION holdfast.as_time(us bigint) RETURNS timestamptz
 LANGUAGE sql IMMUTABLE STRICT
-AS $$ SELECT timestamptz 'epoch' + us * interval '1 microsecond' $$;
+RETURN timestamptz 'epoch' + us * interval '1 microsecond';
 
 -- The smallest UUIDv7 of an instant.
 CREATE OR REPLACE FUNCTION holdfast.first_id(at timestamptz) RETURNS uuid
 LANGUAGE sql IMMUTABLE STRICT
-AS $$
-    SELECT (lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
-$$;
+RETURN (lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid;
 
 -- A fresh UUIDv7, for tasks that are submitted in SQL.
 CREATE OR REPLACE FUNCTION holdfast.new_id() RETURNS uuid
@@ -73,22 +75,20 @@ END $$;
 -- Seconds as microseconds, rounded to the nearest; more than all of time is cut.
 CREATE OR REPLACE FUNCTION holdfast.as_us(seconds double precision) RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT
-AS $$ SELECT round(greatest(-6e16, least(seconds * 1000000, 2.5e17)))::bigint $$;
+RETURN round(greatest(-6e16, least(seconds * 1000000, 2.5e17)))::bigint;
 
 -- An array, or NULL if there is nothing in it but NULLs.
 CREATE OR REPLACE FUNCTION holdfast.or_null(words text[]) RETURNS text[]
 LANGUAGE sql IMMUTABLE
-AS $$ SELECT CASE WHEN array_remove(words, NULL) <> '{}' THEN words END $$;
+RETURN CASE WHEN array_remove(words, NULL) <> '{}' THEN words END;
 
 -- What a priority is worth in line with the default aging (`core.priority`).
 CREATE OR REPLACE FUNCTION holdfast.head_start(priority text) RETURNS bigint
 LANGUAGE sql IMMUTABLE STRICT
-AS $$
-    SELECT CASE priority
-        WHEN 'critical' THEN 3153600000000000 WHEN 'high' THEN 1800000000
-        WHEN 'normal' THEN 600000000 ELSE 0
-    END
-$$;
+RETURN CASE priority
+    WHEN 'critical' THEN 3153600000000000 WHEN 'high' THEN 1800000000
+    WHEN 'normal' THEN 600000000 ELSE 0
+END;
 
 -- Bytes for people: as text if they are any.
 CREATE OR REPLACE FUNCTION holdfast.as_text(bytes bytea) RETURNS text

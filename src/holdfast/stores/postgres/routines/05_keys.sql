@@ -14,11 +14,9 @@ $$;
 
 CREATE OR REPLACE FUNCTION holdfast.shown_key(key text) RETURNS text
 LANGUAGE sql IMMUTABLE
-AS $$
-    SELECT CASE
-        WHEN starts_with(shown_key.key, chr(31)) THEN substr(shown_key.key, 34) ELSE shown_key.key
-    END
-$$;
+RETURN CASE
+    WHEN starts_with(shown_key.key, chr(31)) THEN substr(shown_key.key, 34) ELSE shown_key.key
+END;
 
 -- Take the unique and idempotency keys of a batch; answers which positions repeat a task, which one,
 -- and by which key. First the keys' rows are made, in order, or found (`held_by`). If all are new, and

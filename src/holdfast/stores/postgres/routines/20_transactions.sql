@@ -6,6 +6,7 @@
 --         the only row of the answer, with outcome `conflict`, the id of the task that has the key,
 --         and the key as its state; nothing of the batch is kept. Sleeping workers are woken when
 --         the transaction commits.
+--     holds_lease(task text, attempt integer, worker text) -> boolean
 --     complete_within(task text, attempt integer, worker text, charged integer,
 --         crash_count integer, result bytea, progress text, units double precision,
 --         tokens_in bigint, tokens_out bigint, logs text, now bigint DEFAULT NULL) -> void
@@ -36,6 +37,16 @@ EXCEPTION WHEN SQLSTATE 'HF002' THEN
     GET STACKED DIAGNOSTICS key = PG_EXCEPTION_DETAIL, first = PG_EXCEPTION_HINT;
     RETURN QUERY SELECT 0, first, 'conflict', key;
 END $$;
+
+CREATE OR REPLACE FUNCTION holdfast.holds_lease(task text, attempt integer, worker text) RETURNS boolean
+LANGUAGE sql STABLE
+AS $$
+    SELECT EXISTS (
+        SELECT 1 FROM holdfast.run AS r JOIN holdfast.worker AS w ON w.number = r.worker
+        WHERE r.id = holds_lease.task::uuid AND r.attempt = holds_lease.attempt
+        AND w.id = holds_lease.worker
+    )
+$$;
 
 CREATE OR REPLACE FUNCTION holdfast.complete_within(
     task text, attempt integer, worker text, charged integer, crash_count integer, result bytea,

@@ -1,11 +1,12 @@
 -- Parts of a query that `filters.py` puts together. All of them are fixed text; values are bound.
 
 -- name: pin
--- For this transaction: the order of the newest comes from an index, never from a sort of everything.
+-- For this transaction: the order of the newest comes from an index, never from a sort of everything;
+-- and names mean PostgreSQL's own, also behind a pooler.
 SELECT
     set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true),
     set_config('enable_seqscan', 'off', true), set_config('plan_cache_mode', 'force_custom_plan', true),
-    set_config('jit', 'off', true);
+    set_config('jit', 'off', true), set_config('search_path', 'pg_catalog, pg_temp', true);
 
 -- name: ids_of
 SELECT t.id::text

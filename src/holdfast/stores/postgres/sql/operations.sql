@@ -68,7 +68,7 @@ SELECT
     size.pages,
     pg_stat_get_tuples_inserted(c.oid),
     size.pages * 40 / 4 > coalesce(
-        (SELECT sum(t.n) FROM holdfast.tally AS t WHERE t.kind = counted.kind), 0
+        (SELECT sum(t.n)::bigint FROM holdfast.tally AS t WHERE t.kind = counted.kind), 0
     )
 FROM (
     VALUES ('ready', 'ready'), ('run', 'running'), ('waiting', 'waiting'), ('blocked', 'blocked')
@@ -76,11 +76,11 @@ FROM (
 JOIN pg_class AS c ON c.relname = counted.name
 JOIN pg_namespace AS s ON s.oid = c.relnamespace AND s.nspname = 'holdfast'
 CROSS JOIN LATERAL (
-    SELECT pg_relation_size(c.oid) / current_setting('block_size')::bigint AS pages
+    SELECT pg_relation_size(c.oid::regclass) / current_setting('block_size')::bigint AS pages
 ) AS size;
 
 -- name: pages
-SELECT pg_relation_size(c.oid) / current_setting('block_size')::bigint
+SELECT pg_relation_size(c.oid::regclass) / current_setting('block_size')::bigint
 FROM pg_class AS c JOIN pg_namespace AS s ON s.oid = c.relnamespace
 WHERE s.nspname = 'holdfast' AND c.relname = $1::text;
 

@@ -16,6 +16,15 @@ SELECT coalesce(max(version), 0) FROM holdfast.migration;
 -- One migration at a time, in the whole database.
 SELECT pg_advisory_xact_lock(hashtext('holdfast'), 1);
 
+-- name: search_path
+-- For this transaction. Behind a pooler a connection cannot be opened with it.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
+-- name: types
+SELECT
+    NULL::uuid[], NULL::bytea[], NULL::integer[], NULL::bigint[], NULL::double precision[],
+    NULL::text[];
+
 -- name: create
 CREATE SCHEMA IF NOT EXISTS holdfast;
 
