@@ -3,6 +3,10 @@
 Stopping is the delicate part. A long poll may wait for half a minute and an event stream for hours,
 so `app.state.stopping` tells them to end now; ordinary requests are finished. A second signal
 leaves without them.
+
+A store that is away is waited for behind an open door: `/healthz` answers, everything else says 503
+and why. A store that will not do, however long one waits (another schema, an account that is
+refused), ends the server.
 """
 
 from __future__ import annotations
@@ -12,11 +16,12 @@ import contextlib
 import ipaddress
 import socket
 import threading
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import AsyncIterator, Callable, Generator
 from contextlib import suppress
 from typing import Any
 
 import uvicorn
+from fastapi import FastAPI
 
 from holdfast.app import Holdfast
 from holdfast.ending import end
@@ -25,6 +30,7 @@ from holdfast.logs import EventLog
 from holdfast.server.app import create_app
 from holdfast.server.callbacks.courier import Courier
 from holdfast.server.connections import at_most
+from holdfast.server.service import Service
 from holdfast.worker.line import stop_signals
 from holdfast.worker.maintenance.patrol import patrol
 from holdfast.worker.outage import Outage
@@ -36,6 +42,8 @@ DEFAULT_PORT = 8420
 GRACE = 10
 """Seconds that ordinary requests have to end after the server was asked to stop."""
 BACKLOG = 512
+AT_ONCE = 1.0
+"""Seconds that a start waits for the store before the door is opened without it."""
 
 
 async def serve(
@@ -52,24 +60,27 @@ async def serve(
     `ConfigError` if the address cannot be had, or is open to others while no token exists.
     """
     stopping = stopping or asyncio.Event()
+    service = create_app(app)
+    service.state.stopping = stopping
     with _signals(stopping) as again:
-        if not await _opened(app, stopping):
-            return
-        async with _closing(app):
-            await refuse_an_open_door(app, host)
+        async with _closing(app), _opening(service, host) as opening:
+            if opening.done() and not opening.result():
+                return
             door = listen(host, port)
             url = url_of(door)
-            service = create_app(app)
-            service.state.stopping = stopping
             server = Server(service, app.settings.max_connections)
             again.append(server.stop)
-            chores = [asyncio.ensure_future(chore) for chore in await _chores(app, server)]
+            chores = [asyncio.ensure_future(_keep_house(app, opening))]
+            chores.append(asyncio.ensure_future(server.stop_when_asked()))
+            opening.add_done_callback(lambda _: _has_failed(opening) and stopping.set())
             try:
                 log.info("server.started", url=url, store=app.client.store.url)
                 await server.answer(door, lambda: announce(url))
             finally:
                 await end(chores)
                 log.info("server.stopped", url=url)
+            if _has_failed(opening):
+                opening.result()
 
 
 class Server(uvicorn.Server):
@@ -178,22 +189,50 @@ def url_of(door: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-async def _chores(app: Holdfast, server: Server) -> list[Coroutine[Any, Any, None]]:
-    return [app.maintain(), patrol(Courier(await app.verbs())), server.stop_when_asked()]
+async def _keep_house(app: Holdfast, opening: asyncio.Future[bool]) -> None:
+    """The maintenance, from the moment the store is there."""
+    await asyncio.wait([opening])
+    if not _has_failed(opening) and opening.result():
+        await asyncio.gather(app.maintain(), patrol(Courier(await app.verbs())))
 
 
-async def _opened(app: Holdfast, stopping: asyncio.Event) -> bool:
+def _has_failed(opening: asyncio.Future[bool]) -> bool:
+    return opening.done() and not opening.cancelled() and opening.exception() is not None
+
+
+@contextlib.asynccontextmanager
+async def _opening(service: FastAPI, host: str) -> AsyncIterator[asyncio.Future[bool]]:
+    """The opening of the store: mostly done on entering, or under way because it is away."""
+    tried = asyncio.Event()
+    opening = asyncio.ensure_future(_opened(service, host, tried))
+    opening.add_done_callback(lambda _: tried.set())
+    try:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(tried.wait(), AT_ONCE)
+        yield opening
+    finally:
+        await end([opening])
+
+
+async def _opened(service: FastAPI, host: str, tried: asyncio.Event) -> bool:
     """Open the store, however long it is away; False if asked to stop meanwhile."""
+    known: Service = service.state.service
+    stopping: asyncio.Event = service.state.stopping
     outage = Outage("open")
+    known.away = "the store is being opened. Try again in a moment."
     while not stopping.is_set():
         try:
-            await app.open_async()
+            await known.holdfast.open_async()
+            await refuse_an_open_door(known.holdfast, host)
         except StoreRefused:
             raise
         except StoreUnavailable as error:
+            known.away = str(error)
+            tried.set()
             with suppress(TimeoutError):
                 await asyncio.wait_for(stopping.wait(), outage.delay(error))
         else:
+            known.away = None
             outage.over()
             return True
     return False

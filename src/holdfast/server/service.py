@@ -10,6 +10,7 @@ from holdfast.app import Holdfast
 from holdfast.client import Client
 from holdfast.core.task import Json, Task
 from holdfast.core.token import Scope, Token
+from holdfast.errors import StoreUnavailable
 from holdfast.server import views
 from holdfast.server.access import TOKEN
 from holdfast.server.limits import Windows
@@ -28,9 +29,13 @@ class Service:
         self.gauge = Gauge()
         self.windows = Windows()
         self.submissions = Submissions(holdfast.registry, holdfast.settings)
+        self.away: str | None = None
+        """Why nothing can be asked of the store yet, while somebody else tries to open it."""
 
     async def verbs(self) -> Client:
         """The client, its store open. The store may come up later than the server."""
+        if self.away is not None:
+            raise StoreUnavailable(self.away)
         return await self.holdfast.verbs()
 
     async def reach(self, request: Request) -> Reach:
