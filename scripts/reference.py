@@ -341,7 +341,7 @@ OPTIONS = {
     "unique": "one unfinished task per arguments (`True`), per template or per function of them",
     "executor": "`async` or `thread` by the kind of function, or `process`",
     "memory_limit": "what an attempt may add to its process (process executor)",
-    "tags": "words to find it by",
+    "tags": 'words to find it by; `{"batch": "daily"}` is the tag `batch=daily`',
     "requires": "capabilities that a worker must have",
     "secret_fields": "parameters, or places in them (`card.number`), that are shown as stars",
     "delay": "start no sooner than this from now",

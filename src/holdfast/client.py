@@ -163,7 +163,7 @@ class Client:
         """
         if not 1 <= limit <= MOST_PER_PAGE:
             raise InvalidOption("limit", f"expected 1 to {MOST_PER_PAGE}, got {limit}")
-        chosen = chosen_by(which, words)
+        chosen = chosen_by(which, words, self.registry.full_name)
         page = await self.store.list(chosen, limit=limit, after=after, oldest_first=oldest_first)
         return replace(page, tasks=tuple(map(keys.shown, page.tasks)))
 
@@ -176,7 +176,7 @@ class Client:
         **words: Unpack[FilterKeywords],
     ) -> int:
         """How many tasks match, counting no further than `limit`."""
-        return await self.store.count(chosen_by(which, words), limit=limit)
+        return await self.store.count(chosen_by(which, words, self.registry.full_name), limit=limit)
 
     async def history(self, task_id: TaskRef) -> History:
         """Every attempt and event of a task."""
@@ -223,7 +223,7 @@ class Client:
         With `dry_run` nothing is changed and they are only counted; running ones that were asked
         before are counted too.
         """
-        chosen, done = chosen_by(which, words), 0
+        chosen, done = chosen_by(which, words, self.registry.full_name), 0
         if dry_run:
             return await self._count_in(chosen, UNFINISHED)
         while True:
@@ -263,7 +263,7 @@ class Client:
         """
         if pace is not None and not 0 < pace <= 1e6:
             raise InvalidOption("pace", f"expected tasks per second, more than 0, got {pace!r}")
-        chosen = dead_unless_told(chosen_by(which, words))
+        chosen = dead_unless_told(chosen_by(which, words, self.registry.full_name))
         if dry_run:
             return await self._count_in(chosen, REQUEUEABLE)
         # What is replayed may end and match again, so the number is fixed before the first step.
@@ -290,7 +290,7 @@ class Client:
         Tasks that have not ended are left alone. With `dry_run` nothing is changed and they are
         only counted.
         """
-        chosen, done = dead_unless_told(chosen_by(which, words)), 0
+        chosen, done = dead_unless_told(chosen_by(which, words, self.registry.full_name)), 0
         if dry_run:
             return await self._count_in(chosen, TERMINAL)
         while True:

@@ -24,6 +24,7 @@ TaskRef = str | UUID | Handle[Any]
 
 class FilterKeywords(TypedDict, total=False):
     """Every word given must match. `state` may be several; other products' words are understood.
+    `name` may be the end of the name of a task that the app knows: `mail` finds `shop.mail`.
 
     The times are aware datetimes, or ISO text with an offset.
     """
@@ -60,11 +61,19 @@ def where(**words: Unpack[FilterKeywords]) -> TaskFilter:
     return TaskFilter(**fields)
 
 
-def chosen_by(which: TaskFilter | None, words: FilterKeywords) -> TaskFilter:
+def chosen_by(
+    which: TaskFilter | None, words: FilterKeywords, full_name: Callable[[str], str]
+) -> TaskFilter:
     """The filter of a verb that takes one, or single words; as a store takes it."""
     if which is not None and words:
         raise InvalidOption(next(iter(words)), "give a filter or single words, not both")
-    return by_stored_key(where(**words) if which is None else which)
+    chosen = by_stored_key(where(**words) if which is None else which)
+    if chosen.name is not None and (full := full_name(chosen.name)) != chosen.name:
+        # Both: another app may have given a task just this name.
+        both = frozenset({chosen.name, full})
+        names = both if chosen.names is None else both & chosen.names
+        return replace(chosen, name=None, names=names)
+    return chosen
 
 
 def dead_unless_told(which: TaskFilter) -> TaskFilter:

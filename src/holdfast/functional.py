@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
 from holdfast.app import Holdfast
@@ -30,7 +30,7 @@ from holdfast.definitions.context import Context
 from holdfast.definitions.define import ContextDefinition, Decorator, PlainDefinition, define
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.handle import Handle
-from holdfast.definitions.options import SubmitKeywords, TaskKeywords
+from holdfast.definitions.options import Tags, TaskKeywords
 from holdfast.definitions.registry import Registry
 from holdfast.definitions.submittable import WithOptions
 from holdfast.errors import ConfigError, InvalidOption, NotInitialised
@@ -40,6 +40,16 @@ from holdfast.settings import Settings, SettingsKeywords
 P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
+
+
+class _NotGiven:
+    def __repr__(self) -> str:
+        return "…"
+
+
+NOT_GIVEN: Any = _NotGiven()
+"""What an option is by default: None would hide that a task's own argument of this name was meant.
+"""
 
 
 class Config:
@@ -143,11 +153,11 @@ async def submit_task(
     func: Definition[..., R, Any],
     /,
     *args: Any,
-    delay_seconds: Duration | None = None,
-    max_retries: int | None = None,
-    timeout_seconds: Duration | None = None,
-    priority: str | Priority | None = None,
-    tags: str | Collection[str] | None = None,
+    delay_seconds: Duration | None = NOT_GIVEN,
+    max_retries: int | None = NOT_GIVEN,
+    timeout_seconds: Duration | None = NOT_GIVEN,
+    priority: str | Priority | None = NOT_GIVEN,
+    tags: Tags | None = NOT_GIVEN,
     **kwargs: Any,
 ) -> Handle[R]:
     """Submit a task: `await submit_task(greet, name="Ann", delay_seconds=5, priority="high")`.
@@ -157,9 +167,9 @@ async def submit_task(
     """
     return await _prepared(
         func,
-        delay=delay_seconds,
+        delay_seconds=delay_seconds,
         max_retries=max_retries,
-        timeout=timeout_seconds,
+        timeout_seconds=timeout_seconds,
         priority=priority,
         tags=tags,
     ).submit_async(*args, **kwargs)
@@ -169,19 +179,19 @@ def submit_task_sync(
     func: Definition[..., R, Any],
     /,
     *args: Any,
-    delay_seconds: Duration | None = None,
-    max_retries: int | None = None,
-    timeout_seconds: Duration | None = None,
-    priority: str | Priority | None = None,
-    tags: str | Collection[str] | None = None,
+    delay_seconds: Duration | None = NOT_GIVEN,
+    max_retries: int | None = NOT_GIVEN,
+    timeout_seconds: Duration | None = NOT_GIVEN,
+    priority: str | Priority | None = NOT_GIVEN,
+    tags: Tags | None = NOT_GIVEN,
     **kwargs: Any,
 ) -> Handle[R]:
     """`submit_task` for sync code."""
     return _prepared(
         func,
-        delay=delay_seconds,
+        delay_seconds=delay_seconds,
         max_retries=max_retries,
-        timeout=timeout_seconds,
+        timeout_seconds=timeout_seconds,
         priority=priority,
         tags=tags,
     ).submit(*args, **kwargs)
@@ -209,9 +219,7 @@ def list_tasks_sync(*, limit: int = 100, **words: Unpack[FilterKeywords]) -> lis
     return list(HOME.app.list(limit=limit, **words).tasks)
 
 
-def _prepared(
-    func: Definition[..., R, Any], **options: Unpack[SubmitKeywords]
-) -> WithOptions[..., R]:
+def _prepared(func: Definition[..., R, Any], **options: Any) -> WithOptions[..., R]:
     if not isinstance(func, Definition):
         called = getattr(func, "__qualname__", repr(func))
         raise InvalidOption(
@@ -219,11 +227,13 @@ def _prepared(
             f"{called} is not a task. Put @task above its definition. Nothing was submitted.",
         )
     _ = func.home.settings  # raises `NotInitialised` before anything else is looked at
-    for name in ("max_retries", "priority", "tags"):
-        if options.get(name) is not None and name in func.parameters:
+    given = {name: value for name, value in options.items() if value is not NOT_GIVEN}
+    for name in given:
+        if name in func.parameters:
             raise InvalidOption(
                 name,
-                f"is an option of submit_task and a parameter of task {func.name!r}; use "
-                f"{func.__name__}.options(…).submit_async(…), which keeps them apart.",
+                f"is an option of submit_task and a parameter of task {func.name!r}. Give the "
+                f"parameter by its place, or use {func.__name__}.options(…).submit(…), which keeps "
+                "them apart.",
             )
-    return func.options(**options)
+    return func.options(**{name.removesuffix("_seconds"): given[name] for name in given})

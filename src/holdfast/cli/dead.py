@@ -10,7 +10,7 @@ import typer
 from holdfast.cli import shapes
 from holdfast.cli.choice import DryRun, Ids, act, choose, would_be
 from holdfast.cli.command import Session, Yes, confirm, with_client
-from holdfast.cli.filters import DeadWhere, read_pace
+from holdfast.cli.filters import DeadWhere, about_name, read_pace
 from holdfast.cli.screen import Answer, Screen
 from holdfast.cli.tasks import After, Limit
 from holdfast.cli.words import duration, plural
@@ -40,7 +40,7 @@ async def list_dead(
     def human(screen: Screen) -> None:
         from holdfast.cli.tables import show_page  # noqa: PLC0415
 
-        show_page(screen, page, nothing="No dead letters.")
+        show_page(screen, page, nothing="No dead letters." + about_name(where))
 
     return Answer(shapes.page_of(page), human)
 

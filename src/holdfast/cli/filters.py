@@ -31,7 +31,7 @@ _OPTIONS: Mapping[str, Any] = {
         list[str] | None, _option("--state", "-s", says="In this state; repeat for several.")
     ],
     "name": Annotated[
-        str | None, _option("--name", "-n", says="With this task name (module.function).")
+        str | None, _option("--name", "-n", says="With this whole task name (module.function).")
     ],
     "queue": Annotated[str | None, _option("--queue", "-q", says="Of this queue.")],
     "tag": Annotated[str | None, _option("--tag", "-t", says="With this tag.")],
@@ -121,6 +121,13 @@ def read_pace(text: str) -> float:
 def is_empty(where: TaskFilter) -> bool:
     """Whether it would match everything."""
     return where == TaskFilter()
+
+
+def about_name(where: TaskFilter) -> str:
+    """What to say where nothing has the name that was asked for: a store knows whole names only."""
+    if where.name is None or "." in where.name:
+        return ""
+    return f" {where.name!r} has no module in it: names are whole here, such as shop.{where.name}."
 
 
 def _since(option: str, text: str | None) -> datetime | None:

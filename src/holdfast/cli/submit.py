@@ -20,7 +20,6 @@ from holdfast.errors import TaskUnsuccessful
 if TYPE_CHECKING:
     from holdfast.app import Holdfast
     from holdfast.definitions.options import SubmitKeywords
-    from holdfast.definitions.registry import Registry
 
 AppSpec = Annotated[str, typer.Argument(metavar="APP", help="The app: module:app or file.py:app.")]
 
@@ -119,7 +118,7 @@ async def _submit(
 ) -> Answer:
     app = _load(spec)
     async with app:
-        handle = await app.submit_by_name_async(find(app.registry, name), payload, **options)
+        handle = await app.submit_by_name_async(app.registry.full_name(name), payload, **options)
         if patience is None:
             return _acknowledged(await handle.task_async(), handle.outcome or SubmitOutcome.CREATED)
         with suppress(TaskUnsuccessful):
@@ -159,12 +158,6 @@ def _ended(task: Task) -> Answer:
             screen.line(json.dumps(shapes.decoded(task.result), ensure_ascii=False))
 
     return Answer(shapes.task_of(task), human, ok=task.state is State.COMPLETED)
-
-
-def find(registry: Registry, name: str) -> str:
-    """The full name of a task; the last part of it is enough where only one has it."""
-    tails = [known for known in registry if known.rpartition(".")[2] == name]
-    return tails[0] if name not in registry and len(tails) == 1 else name
 
 
 def read_arguments(text: str) -> dict[str, Json]:

@@ -11,7 +11,7 @@ import typer
 from holdfast.cli import shapes
 from holdfast.cli.choice import DryRun, Ids, act, choose, find_id, find_ids
 from holdfast.cli.command import Session, WrongUsage, Yes, with_client
-from holdfast.cli.filters import Where
+from holdfast.cli.filters import Where, about_name
 from holdfast.cli.screen import Answer, Screen, print_json
 from holdfast.cli.words import progress_text
 from holdfast.core.lifecycle import TERMINAL, is_terminal
@@ -39,7 +39,7 @@ async def list_tasks(
     def human(screen: Screen) -> None:
         from holdfast.cli.tables import show_page  # noqa: PLC0415
 
-        show_page(screen, page, nothing="No task matches.")
+        show_page(screen, page, nothing="No task matches." + about_name(where))
 
     return Answer(shapes.page_of(page), human)
 

@@ -22,6 +22,8 @@ from holdfast.errors import InvalidOption
 Retry = RetryPolicy | Callable[[int], float]
 """How long to wait after the n-th charged attempt: a policy, or a function from n to seconds."""
 Unlimited = Literal["unlimited"]
+Tags = str | Collection[str] | Mapping[str, str | int]
+"""One tag, several, or names with values: `{"batch": "daily"}` is the tag `batch=daily`."""
 KeyMaker = str | Callable[..., str | None]
 """A template over the arguments ("doc:{doc_id}"), or a function of them."""
 
@@ -59,7 +61,7 @@ class TaskKeywords(TypedDict, total=False):
     unique: bool | KeyMaker | None
     executor: str | Executor | None
     memory_limit: Size | None
-    tags: str | Collection[str] | None
+    tags: Tags | None
     requires: str | Collection[str] | None
     secret_fields: str | Collection[str] | None
 
@@ -87,7 +89,7 @@ class SubmitKeywords(TypedDict, total=False):
     unique_key: str | None
     idempotency_key: str | None
     lock: str | None
-    tags: str | Collection[str] | None
+    tags: Tags | None
     requires: str | Collection[str] | None
     owner: str | None
     callback: str | None

@@ -82,10 +82,23 @@ def read_key(option: str, value: object) -> str:
 
 
 def read_tags(option: str, value: object) -> tuple[str, ...]:
+    """Read tags: texts, or names with their values."""
+    if isinstance(value, Mapping):
+        value = tags_of(option, value)
     tags = several(option, value, lambda place, tag: read_text(place, tag, LONGEST_NAME))
     if len(tags) > MOST_TAGS:
         raise InvalidOption(option, f"expected {MOST_TAGS} tags at most, got {len(tags)}")
     return tags
+
+
+def tags_of(option: str, named: Mapping[Any, object]) -> list[str]:
+    """`{"batch": "daily"}` as the tag `batch=daily`."""
+    for n, (name, value) in enumerate(named.items()):
+        if not isinstance(name, str) or type(value) not in {str, int}:
+            raise InvalidOption(
+                f"{option}[{n}]", f"expected a name with text or a number, got {name!r}: {value!r}"
+            )
+    return [f"{name}={value}" for name, value in named.items()]
 
 
 def read_capabilities(option: str, value: object) -> frozenset[str]:
@@ -160,7 +173,7 @@ def hint(word: object, words: Iterable[str]) -> str:
 def several(option: str, value: Any, read: Callable[[str, object], str]) -> tuple[str, ...]:
     """Read one text, or a collection of them; doubles are dropped, the order is kept."""
     many = [value] if isinstance(value, str) else value
-    if not isinstance(many, Collection):
+    if not isinstance(many, Collection) or isinstance(many, Mapping):
         raise InvalidOption(option, f"expected a list of texts, got {value!r}")
     ordered = sorted(many, key=str) if isinstance(many, (set, frozenset)) else many
     return tuple(dict.fromkeys(read(f"{option}[{n}]", one) for n, one in enumerate(ordered)))

@@ -34,6 +34,17 @@ class Registry(Mapping[str, AnyDefinition]):
     def names(self) -> tuple[str, ...]:
         return tuple(sorted(self._definitions))
 
+    def full_name(self, name: str) -> str:
+        """The known name that this is, or is the end of (`mail` of `shop.orders.mail`); otherwise
+        what was given. `InvalidOption` if it is the end of several.
+        """
+        ends = [name] if name in self else [one for one in self.names() if one.endswith("." + name)]
+        if len(ends) > 1:
+            raise InvalidOption(
+                "name", f"{name!r} is the end of {', '.join(ends)}; give the whole name"
+            )
+        return ends[0] if ends else name
+
     def suggest(self, name: str) -> str | None:
         """The known name that is closest to this one, if any is close; `mial` finds `app.mail`."""
         spellings = {known.rpartition(".")[2]: known for known in self._definitions}

@@ -19,7 +19,7 @@ from holdfast.core.stats import QueueStats, Stats
 from holdfast.core.task import Json, Priority, State
 from holdfast.core.why import Why
 from holdfast.definitions.definition import Definition
-from holdfast.definitions.options import Options, read_options
+from holdfast.definitions.options import Options, Tags, read_options
 from holdfast.definitions.readers import read_duration
 from holdfast.errors import InvalidOption, ResultTimeout, TaskCancelled, TaskFailed, TaskNotFound
 from holdfast.filters import FilterKeywords, TaskRef, read_id
@@ -55,7 +55,7 @@ class SubmitWords(TypedDict, total=False):
     unique_key: str | None
     idempotency_key: str | None
     lock: str | None
-    tags: str | Collection[str] | None
+    tags: Tags | None
     requires: str | Collection[str] | None
     owner: str | None
     callback: str | None

@@ -64,6 +64,15 @@ def test_task_list_says_so_when_nothing_matches(world: World) -> None:
     assert (ran.code, ran.out) == (0, "No task matches.\n")
 
 
+@pytest.mark.parametrize("command", ["task", "dead"])
+def test_a_name_without_its_module_is_answered_with_the_whole_form(
+    world: World, command: str
+) -> None:
+    ran = world.shell.run(command, "list", "--name", "bill")
+
+    assert "'bill' has no module in it: names are whole here, such as shop.bill" in ran.out
+
+
 def test_task_get_shows_arguments_result_and_progress(world: World) -> None:
     data = world.shell.ok("task", "get", world.walked)
     text = world.shell.run("task", "get", world.walked.upper()).out

@@ -63,6 +63,18 @@ def test_every_option_of_a_submit_reaches_the_task(live_server: LiveServer) -> N
     assert shown["parameters"] == {"a": 1, "b": 0}
 
 
+def test_tags_by_name_are_tags_with_their_values(live_server: LiveServer) -> None:
+    body = {"task_type": "shop.add", "parameters": {"a": 1}}
+    named = {"batch": "daily", "part": 2}
+
+    answer = live_server.admin.post(TASKS, json={**body, "tags": named}).json()
+    refused = live_server.admin.post(TASKS, json={**body, "tags": {"batch": None}})
+
+    shown = live_server.admin.get(f"{TASKS}/{answer['task_id']}").json()
+    assert shown["tags"] == ["batch=daily", "part=2"]
+    assert (refused.status_code, refused.json()["field"]) == (422, "tags")
+
+
 def test_a_delayed_task_is_not_in_line(live_server: LiveServer) -> None:
     body = {"task_type": "shop.add", "parameters": {"a": 1}, "delay_seconds": 60}
 

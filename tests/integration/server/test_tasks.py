@@ -134,7 +134,7 @@ def test_every_filter_finds_its_task_and_no_other(either_server: LiveServer) -> 
     submit(either_server)
     filters = {
         "queue": "post",
-        "task_type": "shop.mail",
+        "task_type": "mail",
         "task_type_prefix": "shop.m",
         "priority": "critical",
         "tag": "red",

@@ -108,15 +108,41 @@ def test_bad_arguments_are_refused_at_submission(greet: Any) -> None:
     assert list_tasks_sync() == []
 
 
-def test_an_option_that_is_also_a_parameter_is_refused_with_the_way_out() -> None:
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("priority", "high"), ("priority", None), ("max_retries", 2), ("tags", ["a"]),
+        ("delay_seconds", 5), ("timeout_seconds", 5), ("timeout_seconds", None),
+    ],
+)  # fmt: skip
+async def test_an_option_that_is_also_a_parameter_is_refused_with_the_way_out(
+    option: str, value: Any
+) -> None:
     init(url="memory://")
 
     @task
-    def sort(priority: str) -> None: ...
+    def poll(
+        priority: Any = 1,
+        max_retries: Any = 1,
+        tags: Any = 1,
+        delay_seconds: Any = 1,
+        timeout_seconds: Any = 1,
+    ) -> None: ...
 
-    with pytest.raises(InvalidOption, match=r"sort\.options\(…\)\.submit_async"):
-        submit_task_sync(sort, priority="high")
-    assert submit_task_sync(sort, "high").created
+    with pytest.raises(InvalidOption, match=r"poll\.options\(…\)\.submit\(…\)") as refused:
+        submit_task_sync(poll, **{option: value})
+    with pytest.raises(InvalidOption):
+        await submit_task(poll, **{option: value})
+
+    assert refused.value.option == option
+    assert submit_task_sync(poll, "high").created
+
+
+def test_a_name_may_be_given_without_its_module(greet: Any) -> None:
+    init(url="memory://")
+    handle = submit_task_sync(greet, "Ann")
+
+    assert [found.id for found in list_tasks_sync(name="greet")] == [handle.id]
 
 
 async def test_no_such_task(greet: Any) -> None:

@@ -68,6 +68,16 @@ def test_every_option_reaches_the_store(submitted: Submit) -> None:
     assert (task.tags, task.requires, task.owner) == (("defined", "now"), frozenset(), "ann")
 
 
+def test_tags_by_name_are_tags_with_their_values(app: MemoryApp) -> None:
+    @app.task(tags={"team": "mail"})
+    def work(n: int) -> None: ...
+
+    task = work.options(tags={"batch": "daily", "part": 2}).submit(1).task()
+
+    assert task.tags == ("team=mail", "batch=daily", "part=2")
+    assert [found.id for found in app.list(tag="batch=daily").tasks] == [task.id]
+
+
 def test_options_add_up_and_leave_the_definition_alone(app: MemoryApp) -> None:
     @app.task
     def work(n: int) -> None: ...
@@ -205,7 +215,9 @@ class TestInstants:
         ({"unique_key": ""}, "unique_key"), ({"unique_key": "x" * 501}, "unique_key"),
         ({"unique_key": 5}, "unique_key"), ({"idempotency_key": ""}, "idempotency_key"),
         ({"lock": ""}, "lock"), ({"lock": 5}, "lock"), ({"tags": [""]}, "tags[0]"),
-        ({"tags": {1: 2}}, "tags[0]"), ({"tags": 3}, "tags"),
+        ({"tags": {1: 2}}, "tags[0]"), ({"tags": {"a": 1, "b": None}}, "tags[1]"),
+        ({"tags": {"a": True}}, "tags[0]"), ({"tags": 3}, "tags"),
+        ({"requires": {"gpu": "2"}}, "requires"),
         ({"requires": ["a b"]}, "requires[0]"),
         ({"owner": ""}, "owner"), ({"retry": lambda n: n}, "retry"), ({"retry": 5}, "retry"),
         ({"piority": "high"}, "piority"),

@@ -157,6 +157,30 @@ class TestFinding:
         with pytest.raises(InvalidOption, match="not both"):
             app.list(TaskFilter(), queue="x")
 
+    def test_a_name_may_be_given_without_its_module(self, app: MemoryApp) -> None:
+        mail = app.task(name="shop.orders.mail")(lambda: None)
+        bill = app.task(name="shop.bill")(lambda: None)
+        app.task(name="shop.audit.bill")(lambda: None)
+        handles = [mail.submit(), bill.submit()]
+
+        assert [found.id for found in app.list(name="mail").tasks] == [handles[0].id]
+        assert app.count(name="orders.mail") == 1
+        assert app.count(where(name="mail")) == 1
+        assert app.count(name="shop.bill") == 1
+        assert app.count(name="ail") == 0
+        assert app.cancel_many(name="mail") == 1
+        with pytest.raises(InvalidOption, match=r"shop\.audit\.bill, shop\.bill"):
+            app.list(name="bill")
+
+    def test_tasks_of_just_this_name_are_found_too(self, app: MemoryApp) -> None:
+        app.task(name="shop.mail")(lambda: None).submit()
+        other = MemoryApp()
+        with app, other:
+            own = other.task(name="mail")(lambda: None)
+            app.submit_many([own.call()])
+
+        assert app.count(name="mail") == 2
+
     def test_ids_are_found_in_any_dress(self, app: MemoryApp, work: Any) -> None:
         handle = work.submit(1)
 

@@ -15,7 +15,7 @@ from holdfast.core.lifecycle import OTHER_WORDS
 from holdfast.core.limits import MOST_RETRIES
 from holdfast.core.priority import parse_priority
 from holdfast.core.task import State
-from holdfast.definitions.readers import LONGEST_KEY, LONGEST_NAME, MOST_TAGS
+from holdfast.definitions.readers import LONGEST_KEY, LONGEST_NAME, MOST_TAGS, tags_of
 
 LETTERS: Final = (
     "!-)+.-~\u00a1-\u00ac\u00ae-\u0377\u0391-\u03a1\u03a3-\u052f\u05d0-\u05ea\u0620-\u064a"
@@ -45,7 +45,45 @@ Key = Annotated[
 Tag = Annotated[
     str, StringConstraints(min_length=1, max_length=LONGEST_NAME, pattern=NO_NUL, strict=True)
 ]
-Tags = Annotated[list[Tag], Field(max_length=MOST_TAGS)]
+
+
+def _tags(value: object) -> object:
+    return tags_of("tags", value) if isinstance(value, dict) else value
+
+
+Tags = Annotated[
+    list[Tag],
+    Field(max_length=MOST_TAGS),
+    BeforeValidator(_tags),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {
+                    "type": "array",
+                    "items": {
+                        "type": "string",
+                        "minLength": 1,
+                        "maxLength": LONGEST_NAME,
+                        "pattern": NO_NUL,
+                    },
+                    "maxItems": MOST_TAGS,
+                },
+                {
+                    "type": "object",
+                    "description": '`{"batch": "daily"}` is the tag `batch=daily`.',
+                    "propertyNames": {"maxLength": 99, "pattern": NO_NUL},
+                    "additionalProperties": {
+                        "anyOf": [
+                            {"type": "string", "maxLength": 100, "pattern": NO_NUL},
+                            {"type": "integer"},
+                        ]
+                    },
+                    "maxProperties": MOST_TAGS,
+                },
+            ]
+        }
+    ),
+]
 Names = Annotated[list[Name], Field(max_length=MOST_TAGS)]
 Seconds = Annotated[float, Field(ge=0, le=LONGEST, allow_inf_nan=False)]
 Limit = Annotated[float, Field(ge=0.001, le=LONGEST, allow_inf_nan=False)]
