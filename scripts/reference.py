@@ -199,6 +199,7 @@ MEANINGS = {
     "queues": "what a worker serves (`-q`); `*` for every queue",
     "concurrency": "tasks at a time per worker process (`-c`)",
     "processes": "worker processes (`--processes`)",
+    "include": "modules with tasks, imported by workers and servers (`--include` adds more)",
     "capabilities": "what a worker can do (`--capability`)",
     "open_queues": "queues that take task types this process does not define, for HTTP workers",
     "max_body": "largest request body the server reads; a stream of lines may be longer",

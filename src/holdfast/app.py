@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
 from weakref import WeakSet
@@ -28,10 +29,11 @@ from holdfast.errors import HoldfastError, InvalidOption
 from holdfast.face import Face
 from holdfast.filters import TaskRef, read_id
 from holdfast.link import Link
-from holdfast.settings import Settings, SettingsKeywords
+from holdfast.settings import Names, Settings, SettingsKeywords
 from holdfast.wiring import open_dispatcher, open_store
 
 if TYPE_CHECKING:
+    from holdfast.worker.discovery import Search
     from holdfast.worker.worker import Worker
 
 __all__ = ["Holdfast", "open_dispatcher", "open_store"]
@@ -51,6 +53,7 @@ class Holdfast(Face):
     def __init__(self, **settings: Unpack[SettingsKeywords]) -> None:
         self.settings = Settings.load(**settings)
         self.registry = Registry()
+        self._searches: list[Search] = []
         self._link: Link | None = None
         self._lock = threading.Lock()
         _APPS.add(self)
@@ -82,6 +85,22 @@ class Holdfast(Face):
         if function:
             return define(function[0], self, self.registry, options)
         return lambda function: define(function, self, self.registry, options)
+
+    def autodiscover(self, packages: Names, related_name: str | None = None) -> None:
+        """Take the tasks of every module of a package, or of several: `app.autodiscover("orders")`.
+        With a `related_name` only of modules called so, and of what lies below packages called so:
+        `app.autodiscover(["orders", "billing"], "tasks")`. Nothing is imported before `load_tasks`.
+        """
+        from holdfast.worker.discovery import Search  # noqa: PLC0415 - only where it is asked for
+
+        names = self.settings.override(include=packages)
+        self._searches.append(Search(names.include, related_name))
+
+    def load_tasks(self) -> tuple[str, ...]:
+        """Import the modules that `include` names and `autodiscover` finds; their names. A worker
+        and a server do so when they start.
+        """
+        return self._load_tasks(self.settings)
 
     @property
     def client(self) -> Client:
@@ -136,15 +155,20 @@ class Holdfast(Face):
         app's. `app_spec` ("module:app") is how process tasks find the app; an app that is a
         module's global is found without it.
         """
+        from holdfast.worker.discovery import refuse_without_tasks  # noqa: PLC0415
         from holdfast.worker.worker import Worker  # noqa: PLC0415 - only workers need it
 
+        chosen = self.settings.override(**settings)
+        chosen = replace(chosen, include=self._load_tasks(chosen))
+        spec = app_spec or _spec_of(self)
+        refuse_without_tasks(self.registry, chosen, spec)
         client = self.client
         return Worker(
             client.store,
             client.dispatcher,
             self.registry,
-            self.settings.override(**settings),
-            app_spec=app_spec or _spec_of(self),
+            chosen,
+            app_spec=spec,
             burst=burst,
         )
 
@@ -233,7 +257,16 @@ class Holdfast(Face):
     def _named(
         self, name: str, arguments: Mapping[str, Json], options: SubmitKeywords
     ) -> Call[Any]:
+        if name not in self.registry:
+            self.load_tasks()
         return self.registry[name].options(**options).call_json(arguments)
+
+    def _load_tasks(self, settings: Settings) -> tuple[str, ...]:
+        if not settings.include and not self._searches:
+            return ()
+        from holdfast.worker.discovery import load_tasks  # noqa: PLC0415 - few need it
+
+        return load_tasks(settings.include, self._searches)
 
     def _result_of(self, task: Task) -> Any:
         definition = self.registry.get(task.name)

@@ -10,8 +10,8 @@
     handle = await submit_task(greet, name="Ann", priority="high")
 
 Tasks may be defined before `init()`; submitting before it raises `NotInitialised`, unless
-HOLDFAST_URL says where the store is. A worker runs them by `holdfast worker module:app`, where the
-module has `app = init(…)`.
+HOLDFAST_URL says where the store is. A worker runs them by `holdfast worker module`, where that
+module has them or imports them.
 """
 
 from __future__ import annotations
@@ -93,6 +93,11 @@ class _DefaultHome:
                 )
             return self.init({})
         return self._app
+
+    @property
+    def is_used(self) -> bool:
+        """Whether there are tasks on it, or somebody called `init`."""
+        return self._app is not None or len(self.registry) > 0
 
     @property
     def settings(self) -> Settings:

@@ -46,6 +46,7 @@ class SettingsKeywords(TypedDict, total=False):
 
     url: str | None
     redis_url: str | None
+    include: Names | None
     lease: Duration | None
     heartbeat: Duration | None
     sweep: Duration | None
@@ -111,6 +112,7 @@ class Settings:
 
     url: str = field(default="sqlite:///holdfast.db", repr=False)  # there may be passwords in it
     redis_url: str | None = field(default=None, repr=False)
+    include: tuple[str, ...] = ()
     lease: float = 30.0
     heartbeat: float = 10.0
     sweep: float = 5.0
@@ -373,6 +375,16 @@ def _names(value: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(sorted(names) if isinstance(many, (set, frozenset)) else names))
 
 
+def _modules(value: object) -> tuple[str, ...]:
+    names = () if value == "" else _names(value)
+    for name in names:
+        if not all(map(str.isidentifier, name.split("."))):
+            raise ValueError(
+                f"expected modules as they are imported ('orders.tasks'), got {name!r}"
+            )
+    return names
+
+
 def _worker_name(value: object) -> str:
     (name, *more) = _names(value) or ("",)
     if more or not name.isprintable() or " " in name or len(name) > LONGEST_WORKER_NAME:
@@ -434,6 +446,7 @@ def _secret(value: object) -> str:
 _READERS: dict[str, Callable[[object], object]] = {
     "url": _url,
     "redis_url": _redis_url,
+    "include": _modules,
     "lease": _duration,
     "heartbeat": _duration,
     "sweep": _duration,

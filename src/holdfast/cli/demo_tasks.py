@@ -13,7 +13,7 @@ from holdfast.cli.demo.journal import ENTER, LEAVE, note, noted
 from holdfast.core.retry import exponential
 from holdfast.definitions.context import Context
 
-app = Holdfast()
+app = Holdfast(include=[])
 
 
 @app.task

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.cli.command import LogLevel, Refused, Session, with_session
+from holdfast.cli.command import LogLevel, Refused, Session, WrongUsage, with_session
 from holdfast.cli.screen import print_json
+from holdfast.cli.submit import Include, load
 
 if TYPE_CHECKING:
     from holdfast.app import Holdfast
@@ -44,6 +45,7 @@ _NEEDED = {"fastapi", "starlette", "uvicorn", "httptools"}
 def server(
     session: Session,
     app: MaybeApp = None,
+    include: Include = None,
     host: Host = "127.0.0.1",
     port: Port = 8420,
     open_queues: OpenQueues = None,
@@ -62,7 +64,7 @@ def server(
     form = "json" if session.as_json else None
     logs.before_user_code(form)
     chosen = _chosen(
-        session, app, open_queues=open_queues or None, log_level=log_level, log_format=form
+        session, app, include, open_queues=open_queues or None, log_level=log_level, log_format=form
     )
     logs.set_up(chosen.settings.log_level, chosen.settings.log_format)
 
@@ -76,13 +78,15 @@ def server(
     asyncio.run(serve(chosen, host=host, port=port, announce=announce))
 
 
-def _chosen(session: Session, spec: str | None, **overrides: Any) -> Holdfast:
+def _chosen(
+    session: Session, spec: str | None, include: Sequence[str] | None, **overrides: Any
+) -> Holdfast:
     """The app to serve, with what the command line says about it."""
     from holdfast.app import Holdfast  # noqa: PLC0415
-    from holdfast.worker.loading import load_app  # noqa: PLC0415
 
-    loaded: Any = Holdfast() if spec is None else load_app(spec)
-    assert isinstance(loaded, Holdfast)
+    if spec is None and include:
+        raise WrongUsage("usage", "--include imports tasks of an app: name the app too.")
+    loaded = Holdfast(include=[]) if spec is None else load(spec, include)
     loaded.settings = loaded.settings.override(url=session.url, **overrides)
     if loaded.settings.url.startswith("memory:"):
         raise Refused(

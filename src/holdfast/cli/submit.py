@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,12 +17,29 @@ from holdfast.cli.filters import read_duration
 from holdfast.cli.screen import Answer, Screen
 from holdfast.core.task import Json, State, SubmitOutcome, Task
 from holdfast.errors import TaskUnsuccessful
+from holdfast.settings import Settings
 
 if TYPE_CHECKING:
     from holdfast.app import Holdfast
     from holdfast.definitions.options import SubmitKeywords
 
 AppSpec = Annotated[str, typer.Argument(metavar="APP", help="The app: module:app or file.py:app.")]
+
+
+def _modules(given: list[str] | None) -> list[str]:
+    return list(Settings().override(include=",".join(given or ())).include)
+
+
+Include = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--include",
+        "-I",
+        metavar="MODULE",
+        help="Import its tasks too; repeat for several.",
+        callback=_modules,
+    ),
+]
 
 
 def _option(*names: str, says: str, metavar: str = "TEXT") -> Any:
@@ -39,6 +57,7 @@ def submit(
             metavar="[JSON]", help="Its arguments by name, as a JSON object; - reads stdin."
         ),
     ] = "{}",
+    include: Include = None,
     queue: Annotated[str | None, _option("--queue", "-q", says="Into this queue.")] = None,
     priority: Annotated[
         str | None,
@@ -106,17 +125,16 @@ def submit(
         "timeout": timeout,
         "retry": retry,
     }
-    return asyncio.run(_submit(app, name, payload, options, patience))
+    return asyncio.run(_submit(load(app, include), name, payload, options, patience))
 
 
 async def _submit(
-    spec: str,
+    app: Holdfast,
     name: str,
     payload: Json,
     options: SubmitKeywords,
     patience: float | None,
 ) -> Answer:
-    app = _load(spec)
     async with app:
         handle = await app.submit_by_name_async(app.registry.full_name(name), payload, **options)
         if patience is None:
@@ -126,11 +144,12 @@ async def _submit(
         return _ended(await handle.task_async())
 
 
-def _load(spec: str) -> Holdfast:
+def load(spec: str, include: Sequence[str] | None) -> Holdfast:
+    """The app that the command line names, and its tasks."""
     from holdfast.app import Holdfast  # noqa: PLC0415
-    from holdfast.worker.loading import load_app  # noqa: PLC0415
+    from holdfast.worker.discovery import load_app_with_tasks  # noqa: PLC0415
 
-    app = load_app(spec)
+    app = load_app_with_tasks(spec, include)
     assert isinstance(app, Holdfast)
     return app
 

@@ -20,6 +20,7 @@ from holdfast.cli.filters import read_duration
 from holdfast.cli.places import sqlite_url
 from holdfast.cli.screen import Screen, print_json
 from holdfast.cli.server import Host, OpenQueues, Port, naming_the_extra
+from holdfast.cli.submit import Include
 from holdfast.cli.worker import Capabilities, Concurrency, Drain, Processes, Queues
 from holdfast.settings import Settings
 
@@ -35,6 +36,7 @@ def up(
         str | None,
         typer.Argument(metavar="[APP]", help="The app: module:app or file.py:app."),
     ] = None,
+    include: Include = None,
     host: Host = "127.0.0.1",
     port: Port = 8420,
     open_queues: OpenQueues = None,
@@ -56,8 +58,13 @@ def up(
     form = "json" if session.as_json else None
     settings = Settings.load(log_level=log_level, log_format=form)
     logs.set_up(settings.log_level, settings.log_format, runs_handlers=False)
+    if open_queues:
+        # For the worker too: it may well know no task where there are HTTP workers.
+        os.environ["HOLDFAST_OPEN_QUEUES"] = ",".join(open_queues)
     if demo == (app is not None):
         raise WrongUsage("usage", "give an app such as module:app, or --demo, and not both.")
+    if demo and include:
+        raise WrongUsage("usage", "the demo has its own tasks; --include is for an app of yours.")
     with naming_the_extra():
         import uvicorn  # noqa: F401, PLC0415 - better missed here, once, than in a child
     if drain is not None:
@@ -72,7 +79,8 @@ def up(
     door = ["--host", host, "--port", str(port), *_repeated("--open-queue", open_queues)]
     log = [*(["--json"] if session.as_json else []), *_given("--log-level", log_level)]
     if app is not None:
-        raise typer.Exit(_run(app, door, worker, log))
+        more = [*_repeated("--include", include), *log]
+        raise typer.Exit(_run(app, door, worker, more))
     with _demo_store() as url:
         _introduce(session, url, f"http://{host}:{port}")
         door += [] if open_queues else ["--open-queue", DEMO_QUEUE]

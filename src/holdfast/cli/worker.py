@@ -12,7 +12,7 @@ import typer
 
 from holdfast.cli.command import LogLevel, Session, with_app
 from holdfast.cli.filters import read_duration
-from holdfast.cli.submit import AppSpec
+from holdfast.cli.submit import AppSpec, Include
 
 Queues = Annotated[
     list[str] | None,
@@ -40,6 +40,7 @@ Drain = Annotated[
 def worker(
     session: Session,
     app: AppSpec,
+    include: Include = None,
     queues: Queues = None,
     concurrency: Concurrency = None,
     processes: Processes = None,
@@ -68,6 +69,7 @@ def worker(
     become_supervisor(
         WorkerOptions(
             app=app,
+            include=tuple(include or ()),
             queues=tuple(queues) if queues else None,
             concurrency=concurrency,
             processes=processes,

@@ -59,6 +59,7 @@ def create_app(holdfast: Holdfast) -> FastAPI:
 
     `app.state.holdfast` is the app, `app.state.stopping` an event that ends long polls and streams.
     """
+    holdfast.load_tasks()
     service = Service(holdfast)
     app = FastAPI(
         title="Holdfast",

@@ -101,6 +101,7 @@ class Drain:
 
     async def run_async(self, until: Until, *, most: int, reraise: bool) -> list[Ran]:
         """Run what is ready, most urgent first, and what that submits, until nothing is."""
+        self._app.load_tasks()
         store = (await self._app.verbs()).store
         await self._register(store)
         ran: list[Ran] = []

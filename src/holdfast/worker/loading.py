@@ -1,5 +1,7 @@
 """Finds the app that a person named: `module:app`, `module.app` or `path/to/file.py:app`.
 
+Of a module or file alone it is `app`, or the only app there, or the default app of `@task`.
+
 A file is imported under its own stem (`jobs/mail.py` as `mail`), as if its directory were on the
 path: that is the module name its tasks are known by, in whatever process imports it. Errors say
 which half of the name is wrong, and what was probably meant.
@@ -10,6 +12,7 @@ from __future__ import annotations
 import difflib
 import importlib
 import importlib.util
+import pkgutil
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -22,6 +25,8 @@ from holdfast.worker.spec import is_file, split_spec
 
 if TYPE_CHECKING:
     from holdfast.worker.worker import Worker
+
+DEFAULT_NAME = "app"
 
 
 class LoadedApp(Protocol):
@@ -36,6 +41,8 @@ class LoadedApp(Protocol):
     @property
     def client(self) -> Any: ...
 
+    def load_tasks(self) -> Any: ...
+
     async def open_async(self) -> Any: ...
 
     async def close_async(self) -> None: ...
@@ -49,6 +56,11 @@ def load_app(spec: str) -> LoadedApp:
     """
     place, name = split_spec(spec, _exists)
     module = _load_file(place, spec) if is_file(place) else _load_module(place, spec)
+    if name is None:
+        name = _only_app(spec, place, module)
+        if name is None and (default := _default_app()) is not None:
+            return default
+        name = name or DEFAULT_NAME
     target: Any = module
     for part in name.split("."):
         if not hasattr(target, part):
@@ -61,6 +73,52 @@ def load_app(spec: str) -> LoadedApp:
         )
     app: LoadedApp = target
     return app
+
+
+def import_module(name: str, written: str, where: str = "") -> ModuleType:
+    """Import a module; `ConfigError` says what is wrong with what was `written`, and where."""
+    asked = f"{where}{written!r}"
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        missing = error.name or ""
+        if name != missing and not name.startswith(missing + "."):
+            raise _broken(asked, name, error) from error
+        parent, _, last = missing.rpartition(".")
+        near = difflib.get_close_matches(last, _importable(parent), n=1)
+        meant = f"{parent}.{near[0]}" if parent and near else "".join(near)
+        hint = f" Did you mean {written.replace(missing, meant, 1)!r}?" if near else ""
+        raise _error(
+            f"{asked}: there is no module {missing!r} here.{hint} "
+            f"Looked in {Path.cwd()} and the installed packages."
+        ) from None
+    except Exception as error:
+        raise _broken(asked, name, error) from error
+
+
+def _only_app(spec: str, place: str, module: ModuleType) -> str | None:
+    """The name of the app that is meant where only its module was named, if there is one."""
+    apps = {id(value): name for name, value in vars(module).items() if _is_app(value)}
+    if _is_app(getattr(module, DEFAULT_NAME, None)):
+        return DEFAULT_NAME
+    if len(apps) > 1:
+        choices = ", ".join(f"'{place}:{name}'" for name in apps.values())
+        raise _error(f"{spec!r}: there are several apps in {place!r}. Say which: {choices}.")
+    return next(iter(apps.values()), None)
+
+
+def _default_app() -> LoadedApp | None:
+    """The app of the functional face, if the code that was imported uses it. By its name: a worker
+    must not import what stands above it, and what nobody has imported nobody uses.
+    """
+    home = _home()
+    app: LoadedApp | None = None if home is None else home.app
+    return app
+
+
+def _home() -> Any:
+    home = getattr(sys.modules.get("holdfast.functional"), "HOME", None)
+    return home if home is not None and home.is_used else None
 
 
 def _exists(module: str) -> bool:
@@ -79,20 +137,7 @@ def _see_working_directory() -> None:
 
 def _load_module(place: str, spec: str) -> ModuleType:
     _see_working_directory()
-    try:
-        return importlib.import_module(place)
-    except ModuleNotFoundError as error:
-        missing = error.name or ""
-        if place != missing and not place.startswith(missing + "."):
-            raise _broken(spec, place, error) from error
-        near = difflib.get_close_matches(missing.rpartition(".")[2], _importable(), n=1)
-        hint = f" Did you mean {spec.replace(missing, near[0], 1)!r}?" if near else ""
-        raise _error(
-            f"{spec!r}: there is no module {missing!r} here.{hint} "
-            f"Looked in {Path.cwd()} and the installed packages."
-        ) from None
-    except Exception as error:
-        raise _broken(spec, place, error) from error
+    return import_module(place, spec)
 
 
 def _load_file(place: str, spec: str) -> ModuleType:
@@ -116,11 +161,14 @@ def _load_file(place: str, spec: str) -> ModuleType:
         found.loader.exec_module(module)
     except Exception as error:
         del sys.modules[path.stem]
-        raise _broken(spec, place, error) from error
+        raise _broken(repr(spec), place, error) from error
     return module
 
 
-def _importable() -> list[str]:
+def _importable(package: str) -> list[str]:
+    if package in sys.modules:
+        path = getattr(sys.modules[package], "__path__", ())
+        return [found.name for found in pkgutil.iter_modules(path)]
     here = Path.cwd()
     files = [entry.stem for entry in here.glob("*.py")]
     return files + [entry.parent.name for entry in here.glob("*/__init__.py")]
@@ -138,15 +186,17 @@ def _no_attribute(spec: str, place: str, name: str, module: ModuleType) -> Confi
 
 def _did_you_mean_app(place: str, module: ModuleType) -> str:
     apps = [name for name, value in vars(module).items() if _is_app(value)]
-    return f" Did you mean '{place}:{apps[0]}'?" if apps else ""
+    if apps:
+        return f" Did you mean '{place}:{apps[0]}'?"
+    return f" Name it without an app, {place!r}, to work on what @task made." if _home() else ""
 
 
 def _is_app(value: object) -> bool:
     return not isinstance(value, type) and hasattr(value, "registry") and hasattr(value, "worker")
 
 
-def _broken(spec: str, place: str, error: Exception) -> ConfigError:
-    return _error(f"{spec!r}: importing {place!r} failed with {type(error).__name__}: {error}")
+def _broken(asked: str, place: str, error: Exception) -> ConfigError:
+    return _error(f"{asked}: importing {place!r} failed with {type(error).__name__}: {error}")
 
 
 def _error(message: str) -> ConfigError:

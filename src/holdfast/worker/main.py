@@ -18,9 +18,10 @@ from typing import NoReturn
 
 from holdfast import logs
 from holdfast.errors import ConfigError, HoldfastError, StoreRefused, StoreUnavailable
+from holdfast.worker.discovery import load_app_with_tasks
 from holdfast.worker.line import NOW, REFUSED_CODE, SupervisorLine, stop_signals
 from holdfast.worker.liveness import die_with_parent
-from holdfast.worker.loading import LoadedApp, load_app
+from holdfast.worker.loading import LoadedApp
 from holdfast.worker.options import WorkerOptions
 from holdfast.worker.outage import Outage
 from holdfast.worker.worker import Worker
@@ -67,7 +68,7 @@ def main(options: WorkerOptions, fd: int, parent: int) -> None:
     line = SupervisorLine(fd)
     try:
         logs.before_user_code(options.log_format)
-        app = load_app(options.app)
+        app = load_app_with_tasks(options.app, options.include)
         settings = app.settings.override(**options.overrides())
         logs.set_up(settings.log_level, settings.log_format)
         with suppress(asyncio.CancelledError):
@@ -91,9 +92,11 @@ async def _work(
     line.on_stop(loop, stopper.to)
     overrides = options.overrides()
     settings = app.settings.override(**overrides)
+    # Before the store is opened: without tasks there is no use for it, and nothing is ready.
+    include = (*settings.include, *options.include)
+    worker = app.worker(burst=options.burst, app_spec=options.app, **overrides, include=include)
     await _open(app)
     line.ready(processes=settings.processes)
-    worker = app.worker(burst=options.burst, app_spec=options.app, **overrides)
     stopper.steer(worker)
     try:
         await worker.run()

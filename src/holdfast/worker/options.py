@@ -15,6 +15,7 @@ class WorkerOptions:
     """What `holdfast worker` was told. None means: as the app's settings say."""
 
     app: str
+    include: tuple[str, ...] = ()
     queues: tuple[str, ...] | None = None
     concurrency: int | None = None
     processes: int | None = None
@@ -42,7 +43,7 @@ class WorkerOptions:
     @classmethod
     def from_json(cls, text: str) -> Self:
         fields = json.loads(text)
-        for name in ("queues", "capabilities"):
+        for name in ("include", "queues", "capabilities"):
             if fields[name] is not None:
                 fields[name] = tuple(fields[name])
         return cls(**fields)

@@ -1,4 +1,5 @@
-"""The name of an app: `module:app`, `module.app` or `path/to/file.py:app`. Read, not imported.
+"""The name of an app: `module:app`, `module.app`, `path/to/file.py:app`, or only the module or
+file. Read, not imported.
 
 Kept apart from `loading`, because the supervisor needs it and must stay small.
 """
@@ -11,11 +12,9 @@ from pathlib import Path
 
 from holdfast.errors import ConfigError
 
-DEFAULT_NAME = "app"
 
-
-def split_spec(spec: str, is_module: Callable[[str], bool] | None = None) -> tuple[str, str]:
-    """The module or file, and the name of the app in it.
+def split_spec(spec: str, is_module: Callable[[str], bool] | None = None) -> tuple[str, str | None]:
+    """The module or file, and the name of the app in it, if one is given.
 
     `module.app` is read as the app `app` of `module`, unless all of it is a module.
     """
@@ -25,10 +24,10 @@ def split_spec(spec: str, is_module: Callable[[str], bool] | None = None) -> tup
     if not spec or colon:
         raise ConfigError("app", f"{spec!r}: expected 'module:app' or 'path/to/file.py:app'.")
     if is_file(spec):
-        return spec, DEFAULT_NAME
+        return spec, None
     module, dot, last = spec.rpartition(".")
     whole = not dot or (is_module or _is_here)(spec)
-    return (spec, DEFAULT_NAME) if whole else (module, last)
+    return (spec, None) if whole else (module, last)
 
 
 def is_file(place: str) -> bool:
@@ -39,7 +38,9 @@ def is_file(place: str) -> bool:
 def absolute_spec(spec: str) -> str:
     """The same app, named so that it is found from any working directory, if it is a file."""
     place, name = split_spec(spec)
-    return f"{Path(place).resolve()}:{name}" if is_file(place) else spec
+    if not is_file(place):
+        return spec
+    return f"{Path(place).resolve()}:{name}" if name else str(Path(place).resolve())
 
 
 def app_file(spec: str) -> Path | None:

@@ -95,10 +95,10 @@ class Shell:
         """Run a command in a process of its own."""
         return self.zygote.run(arguments, self.environment(**environment), self.folder, stdin)
 
-    def cold(self, *arguments: str) -> Ran:
-        """The same from nothing, as a user's shell does it."""
+    def cold(self, *arguments: str, program: str | None = None) -> Ran:
+        """The same from nothing, as a user's shell does it; or a script in the folder."""
         done = subprocess.run(
-            self.command(*arguments),
+            [sys.executable, program, *arguments] if program else self.command(*arguments),
             cwd=self.folder,
             env=self.environment(),
             capture_output=True,

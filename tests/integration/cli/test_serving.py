@@ -221,6 +221,33 @@ def test_up_runs_tasks_that_come_over_http_and_one_signal_stops_all(fresh: Shell
     assert "Traceback" not in up.said
 
 
+def test_up_knows_what_is_included_in_all_its_parts(fresh: Shell) -> None:
+    (fresh.folder / "queue_of_up.py").write_text(
+        "from holdfast import Holdfast\napp = Holdfast()\n"
+    )
+    (fresh.folder / "tasks_of_up.py").write_text(
+        "from queue_of_up import app\n@app.task\ndef double(n: int) -> int: return 2 * n\n"
+    )
+    token = admin(fresh)
+    with (
+        running(fresh, "up", "queue_of_up", "-I", "tasks_of_up", "--port", "0") as up,
+        HttpClient(up.url(), token=token) as client,
+    ):
+        sent = client.submit("tasks_of_up.double", {"n": 4})
+
+        assert client.result(sent.task_id, timeout=PATIENCE) == 8
+
+
+def test_up_needs_no_task_where_there_are_open_queues(fresh: Shell) -> None:
+    (fresh.folder / "empty.py").write_text("from holdfast import Holdfast\napp = Holdfast()\n")
+    with running(fresh, "up", "empty:app", "--port", "0", "--open-queue", "js") as up:
+        up.line_with("worker.started")
+        up.url()
+        code = up.end()
+
+    assert code == 0, up.said
+
+
 class Hook(BaseHTTPRequestHandler):
     """Keeps what it is told in `Hook.got`."""
 

@@ -21,6 +21,12 @@ class App:
 jobs = app = App()
 number = 7
 """
+OTHER_APPS = {
+    "one_for_loading.py": MODULE.replace("jobs = app", "jobs = queue"),
+    "web_for_loading.py": MODULE.replace("jobs = app", "app = object(); jobs"),
+    "two_for_loading.py": MODULE.replace("jobs = app = App()", "mail, bills = App(), App()"),
+    "none_for_loading.py": "",
+}
 
 
 @pytest.fixture
@@ -31,6 +37,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "pack_for_loading" / "__init__.py").write_text("")
     (tmp_path / "pack_for_loading" / "tasks.py").write_text(MODULE)
     (tmp_path / "broken_for_loading.py").write_text("import no_such_library\n")
+    for name, text in OTHER_APPS.items():
+        (tmp_path / name).write_text(text)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path])
     before = set(sys.modules)
@@ -53,6 +61,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         "pack_for_loading.tasks.app",
         "pack_for_loading.tasks",
         "pack_for_loading/tasks.py:app",
+        "one_for_loading",
+        "one_for_loading.py",
+        "web_for_loading",
     ],
 )
 def test_an_app_is_found_as(spec: str, project: Path) -> None:
@@ -78,6 +89,8 @@ def test_a_file_is_known_by_its_stem_and_loaded_once(project: Path) -> None:
         ("shop_for_loding.py:app", "Did you mean"),
         ("broken_for_loading:app", "ModuleNotFoundError: No module named 'no_such_library'"),
         ("broken_for_loading.py:app", "ModuleNotFoundError: No module named 'no_such_library'"),
+        ("two_for_loading", "Say which: 'two_for_loading:mail', 'two_for_loading:bills'."),
+        ("none_for_loading", "has no 'app'"),
         (":app", "expected 'module:app'"),
         ("", "expected 'module:app'"),
     ],
@@ -99,6 +112,7 @@ def test_what_the_module_raised_is_kept_as_the_cause(project: Path) -> None:
 def test_a_file_is_named_absolutely_and_a_module_is_not(project: Path) -> None:
     assert absolute_spec("shop_for_loading.py:app") == f"{project}/shop_for_loading.py:app"
     assert absolute_spec("shop_for_loading:app") == "shop_for_loading:app"
+    assert absolute_spec("shop_for_loading.py") == f"{project}/shop_for_loading.py"
 
 
 def test_the_source_file_is_found_without_importing_it(project: Path) -> None:

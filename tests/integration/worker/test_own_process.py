@@ -61,8 +61,8 @@ async def test_a_worker_is_called_by_its_name_and_every_incarnation_differs(
     tmp_path: Path,
 ) -> None:
     async with Holdfast(url=f"sqlite:///{tmp_path}/t.db", worker_name="till") as app:
-        first, second = app.worker().id, app.worker().id
         task = app.task(name="nothing")(lambda: None)
+        first, second = app.worker().id, app.worker().id
         handle = await task.submit_async()
         await app.run_worker(burst=True)
 
@@ -75,6 +75,7 @@ async def test_a_worker_is_called_by_its_name_and_every_incarnation_differs(
 async def test_after_the_worker_signals_mean_what_they_meant_before() -> None:
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
     async with Holdfast(url="memory://") as app:
+        app.task(name="nothing")(lambda: None)
         await app.run_worker(burst=True, handle_signals=True)
 
     assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
@@ -82,10 +83,12 @@ async def test_after_the_worker_signals_mean_what_they_meant_before() -> None:
 
 def test_signals_cannot_be_handled_beside_the_main_thread() -> None:
     refused: list[Exception] = []
+    app = Holdfast(url="memory://")
+    app.task(name="nothing")(lambda: None)
 
     def work() -> None:
         try:
-            asyncio.run(Holdfast(url="memory://").run_worker(burst=True, handle_signals=True))
+            asyncio.run(app.run_worker(burst=True, handle_signals=True))
         except InvalidOption as error:
             refused.append(error)
 

@@ -150,6 +150,7 @@ def test_a_bad_url_is_refused_at_the_first_use_and_a_bad_setting_at_once() -> No
 
 async def test_a_worker_takes_the_apps_settings_and_its_own() -> None:
     async with Holdfast(url="memory://", drain=7) as app:
+        app.task(name="nothing")(lambda: None)
         worker: Any = app.worker(concurrency=3, queues="mail", burst=True)
 
     settings = worker._settings

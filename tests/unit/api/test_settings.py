@@ -58,6 +58,9 @@ KNOBS: dict[str, tuple[object, str, str, object]] = {
     "rate_limit": (50, "50", "50.0", 50.0),
     "request_timeout": ("10s", "10", '"10s"', 10.0),
     "callback_hosts": ({"hooks.example"}, "hooks.example", '"hooks.example"', {"hooks.example"}),
+    "include": (["a.b", "c"], "a.b, c", '["a.b", "c"]', ("a.b", "c")),
+    "log_level": ("DEBUG", "debug", '"debug"', "debug"),
+    "log_format": ("json", "json", '"json"', "json"),
     "callback_secret": (SECRET, SECRET, f'"{SECRET}"', SECRET),
 }
 

@@ -38,7 +38,9 @@ def test_the_page_does_what_it_shows(page: Path, tmp_path: Path) -> None:
     for block in blocks(page):
         match block.language:
             case "python" if block.title:
-                (tmp_path / block.title).write_text(block.text)
+                file = tmp_path / block.title
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(block.text)
             case "python":
                 script = tmp_path / f"block_at_line_{block.line}.py"
                 script.write_text(block.text)

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from holdfast import logs
 from holdfast.core.lifecycle import Failed, Outcome
+from holdfast.worker.discovery import INCLUDE, import_all
 from holdfast.worker.liveness import die_with_parent
 from holdfast.worker.loading import LoadedApp, load_app
 from holdfast.worker.processes.body import Body
@@ -43,6 +44,7 @@ def main(spec: str, fd: int, parent: int) -> None:
     logs.before_user_code(os.environ.get("HOLDFAST_LOG_FORMAT"))
     try:
         app = load_app(spec)
+        import_all(hello.head["include"], INCLUDE)
     except BaseException as error:  # noqa: BLE001 - the user's module may raise anything
         channel.send(pack_outcome(Failed(describe(error)), None)._replace(kind=REFUSED))
         return

@@ -17,6 +17,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Self, TypeVar
@@ -84,7 +85,7 @@ class ChildProcess(asyncio.Protocol):
         when_exited(process.pid, loop, self._on_exit)
 
     @classmethod
-    async def start(cls, app_spec: str) -> Self:
+    async def start(cls, app_spec: str, include: Sequence[str] = ()) -> Self:
         """Start a process and wait until it has imported the app. `Unstartable` if it cannot."""
         loop = asyncio.get_running_loop()
         try:
@@ -96,7 +97,7 @@ class ChildProcess(asyncio.Protocol):
         try:
             async with asyncio.timeout(START_LIMIT):
                 await loop.create_unix_connection(lambda: child, sock=ours)
-                child._send(Frame(wire.HELLO, {"sys_path": sys.path}))
+                child._send(Frame(wire.HELLO, {"sys_path": sys.path, "include": list(include)}))
                 await child._ready
         except BaseException as error:
             child.kill()

@@ -25,10 +25,11 @@ IDLE_LIMIT = 30.0
 
 
 class ProcessRunner:
-    """A pool of processes that import the app named by `app_spec`."""
+    """A pool of processes that import the app named by `app_spec` and what `include` names."""
 
-    def __init__(self, app_spec: str | None, _settings: Settings, size: int) -> None:
+    def __init__(self, app_spec: str | None, settings: Settings, size: int) -> None:
         self._app_spec = None if app_spec is None else absolute_spec(app_spec)
+        self._include = settings.include
         self._slots = asyncio.Semaphore(size)
         self._idle: list[ChildProcess] = []
         self._all: set[ChildProcess] = set()
@@ -97,7 +98,7 @@ class ProcessRunner:
                 if child.usable:
                     return child
                 self._discard(child)
-            child = await ChildProcess.start(app_spec)
+            child = await ChildProcess.start(app_spec, self._include)
         except BaseException:
             self._slots.release()
             raise
