@@ -22,6 +22,7 @@ from __future__ import annotations
 import gc
 import os
 import secrets
+import signal
 import warnings
 from collections.abc import Iterator
 from typing import Protocol
@@ -47,6 +48,9 @@ class Node(Protocol):
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A shell starts what runs in the background with Ctrl-C ignored, and children inherit that;
+    # they do not inherit a handler.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     given = getattr(config, "workerinput", None)
     config.stash[SERVERS] = (
         SharedServers.at(given["servers"]) if given else SharedServers.of_this_process()

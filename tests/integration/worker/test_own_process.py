@@ -45,8 +45,6 @@ def test_a_program_of_ones_own_drains_at_a_signal_and_goes_on(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # Who runs this in the background has SIGINT ignored, and children inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
     )
     asyncio.run(eventually((tmp_path / "started").exists, within=60))
     program.send_signal(number)
