@@ -29,6 +29,8 @@ log = EventLog("holdfast.server")
 MEDIA_TYPE: Final = "application/problem+json"
 LONGEST_DETAIL: Final = 4000
 LONGEST_FIELD: Final = 500
+TITLES: Final[Mapping[int, str]] = {413: "Request Entity Too Large", 422: "Unprocessable Entity"}
+"""What Python 3.13 calls by another name than those before it."""
 
 
 class Refused(Exception):
@@ -171,7 +173,7 @@ def body_of(refused: Refused, problem_id: str) -> dict[str, Json]:
     """The JSON of a problem."""
     problem = {
         "type": f"urn:holdfast:problem:{refused.code}",
-        "title": HTTPStatus(refused.status).phrase,
+        "title": TITLES.get(refused.status) or HTTPStatus(refused.status).phrase,
         "status": refused.status,
         "detail": _short(refused.detail, LONGEST_DETAIL),
         "code": refused.code,
