@@ -353,6 +353,7 @@ OPTIONS = {
     "idempotency_key": "the same key within 24 hours is the same task",
     "owner": "whose it is",
     "callback": "a URL that a server tells when the task has ended",
+    "traceparent": "the trace it belongs to; else the submitting task's or the current span's",
     "connection": "your own open connection: the task is part of its transaction",
 }
 """The sentence for each option; a new option without one fails here."""

@@ -20,7 +20,6 @@ from holdfast.core import keys
 from holdfast.core.attempt import History
 from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo
-from holdfast.core.ids import marked
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
@@ -28,13 +27,13 @@ from holdfast.core.task import Added, NewTask, Priority, State, Task, TaskId, Wo
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
 from holdfast.definitions.context import current_context
+from holdfast.definitions.new_tasks import TaskMaker
 from holdfast.definitions.readers import read_key, read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
 from holdfast.filters import FilterKeywords, TaskRef, chosen_by, dead_unless_told, read_id, where
 from holdfast.fleet import as_now, knows_queue
 from holdfast.herald import call_next
-from holdfast.ids import IdMaker
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, HintingDispatcher, RidingDispatcher
 from holdfast.ports.store import CallingStore, Store
@@ -71,9 +70,8 @@ class Client:
             if isinstance(store, CallingStore) and isinstance(dispatcher, RidingDispatcher)
             else None
         )
-        self._ids = IdMaker()
         self._head_starts = {p: settings.aging.head_start(p) for p in Priority}
-        self._common: dict[object, tuple[Any, ...]] = {}
+        self._make = TaskMaker(settings, self._head_starts).make
         self._clock: tuple[datetime, float] | None = None
         self._gate = Gate(log)
 
@@ -89,15 +87,20 @@ class Client:
         return (await self.submit_many([call]))[0]
 
     async def submit_many(
-        self, calls: Sequence[Call[Any]], *, mark: bytes | None = None
+        self,
+        calls: Sequence[Call[Any]],
+        *,
+        mark: bytes | None = None,
+        traceparent: str | None = None,
     ) -> Sequence[Added]:
         """Store many tasks in one step, all or none; the answers come in the same order. The ids of
-        new ones bear the `mark` of this key (`core.ids.marked`).
+        new ones bear the `mark` of this key (`core.ids.marked`). Those that name no trace belong to
+        `traceparent`, else to that of the caller.
         """
         if not calls:
             return []
         self._refuse_to_wait_for_itself()
-        tasks = self._new_tasks(calls, mark)
+        tasks = self._make(calls, mark, traceparent)
         with keys.as_given():
             added = await self._add(tasks, _counts(tasks))
         return self._said(tasks, added)
@@ -109,7 +112,7 @@ class Client:
         guess is made when that will be; else workers find them by looking.
         """
         window = self.settings.idempotency_window
-        tasks = self._new_tasks(calls)
+        tasks = self._make(calls)
         with keys.as_given():
             added = self.store.add_within(connection, tasks, idempotency_window=window)
         self._hint(tasks)
@@ -120,7 +123,7 @@ class Client:
     ) -> Sequence[Added]:
         """The same through an asynchronous connection."""
         window = self.settings.idempotency_window
-        tasks = self._new_tasks(calls)
+        tasks = self._make(calls)
         with keys.as_given():
             added = await self.store.add_within_async(connection, tasks, idempotency_window=window)
         self._hint(tasks)
@@ -406,29 +409,6 @@ class Client:
         if isinstance(self.dispatcher, HintingDispatcher):
             self.dispatcher.wake_soon(_counts(tasks))
 
-    def _new_tasks(
-        self, calls: Sequence[Call[Any]], mark: bytes | None = None
-    ) -> Sequence[NewTask]:
-        ids = self._ids.make(len(calls))
-        if mark is not None:
-            ids = (marked(task_id, mark) for task_id in ids)
-        return [self._new_task(call, task_id) for call, task_id in zip(calls, ids, strict=True)]
-
-    def _new_task(self, call: Call[Any], task_id: TaskId) -> NewTask:
-        """Plain tasks of one definition differ in id and payload only: the rest is worked out once,
-        which halves what a bulk submit costs here.
-        """
-        if not call.is_plain:
-            return call.new_task(task_id, self.settings, self._head_starts)
-        definition, payload = call.definition, call.payload
-        common = self._common.get(definition)
-        if common is None:
-            first = call.new_task(task_id, self.settings, self._head_starts)
-            self._common[definition] = first[len(_OWN) :]
-            return first
-        definition.check_limit(payload, self.settings.max_payload)
-        return NewTask._make((task_id, definition.name, payload, *common))
-
     def _refuse_to_wait_for_itself(self) -> None:
         running = current_context()
         if running is not None and running.in_transaction and "one_writer" in self.store.abilities:
@@ -473,8 +453,6 @@ class Client:
 
 
 _QUEUE: Final[Callable[[object], str]] = attrgetter("queue")
-_OWN: Final = NewTask._fields[:3]
-"""What is every plain task's own: id, name, payload."""
 
 
 def _found(thing: T | None, task_id: TaskId) -> T:

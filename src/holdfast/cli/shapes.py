@@ -90,6 +90,7 @@ def task_of(task: Task) -> Json:
         "idempotency_key": task.idempotency_key,
         "parent_id": task.parent_id,
         "trace_id": task.trace_id,
+        "traceparent": task.traceparent,
         "cancel_requested": task.cancel_requested,
         "cost": {
             "units": task.cost.units,

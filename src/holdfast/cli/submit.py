@@ -86,6 +86,9 @@ def submit(
     callback: Annotated[
         str | None, _option("--callback", says="Told when it has ended.", metavar="URL")
     ] = None,
+    traceparent: Annotated[
+        str | None, _option("--traceparent", says="The trace it belongs to.", metavar="W3C")
+    ] = None,
     max_retries: Annotated[
         str | None,
         _option("--max-retries", says="Attempts after the first.", metavar="N|unlimited"),
@@ -121,6 +124,7 @@ def submit(
         "tags": tags,
         "owner": owner,
         "callback": callback,
+        "traceparent": traceparent,
         "max_retries": None if max_retries is None else read_retries("max_retries", max_retries),
         "timeout": timeout,
         "retry": retry,

@@ -94,6 +94,7 @@ def show_task(screen: Screen, task: Task) -> None:
             ("idempotency key", task.idempotency_key),
             ("parent", task.parent_id),
             ("trace", task.trace_id),
+            ("traceparent", task.traceparent),
             ("cost", task.cost.units or None),
             ("cancel", "requested" if task.cancel_requested else None),
             ("arguments", _json(masked(task.payload))),

@@ -11,7 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, NewType
 
-from holdfast.core.trace import trace_id_of
+from holdfast.core.trace import trace_id_of, traceparent_of
 
 TaskId = NewType("TaskId", str)
 """A UUIDv7 in its canonical text form: ids sort by the time they were made."""
@@ -218,6 +218,11 @@ class Task:
     def trace_id(self) -> str:
         """The trace that it belongs to: its submitter's, its parent's, or one of its own."""
         return trace_id_of(self.id, self.trace)
+
+    @property
+    def traceparent(self) -> str:
+        """The W3C header for requests and tasks that are part of its trace, with it as parent."""
+        return traceparent_of(self.id, self.trace)
 
 
 _GIVEN_UP = frozenset({State.FAILED, State.DEAD_LETTER})

@@ -23,9 +23,17 @@ _SAMPLED: Final = "01"
 def read_traceparent(text: str) -> str | None:
     """The part of a `traceparent` that is understood, as version 00; None if it is malformed."""
     found = _SHAPE(text.strip(" \t"))
-    if found is None or (found["more"] and text.startswith("00")):
+    if found is None or (found["more"] and found[0].startswith("00")):
         return None
     return "00" + found[0][2:LENGTH]
+
+
+def parse_traceparent(value: object) -> str:
+    """The same for who means it to be one; `ValueError` if it is malformed."""
+    read = read_traceparent(value) if isinstance(value, str) else None
+    if read is None:
+        raise ValueError(f"expected a W3C traceparent such as {EXAMPLE}, got {value!r}")
+    return read
 
 
 def trace_id_of(task_id: str, trace: str | None) -> str:

@@ -79,6 +79,7 @@ class Call(Generic[R_co]):
             requires=definition.requires if options.requires is None else options.requires,
             tags=_joined(definition.tags, options.tags),
             owner=options.owner,
+            trace=options.traceparent,
             callback=_callback(options, settings),
         )
 

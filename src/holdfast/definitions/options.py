@@ -72,9 +72,10 @@ class SubmitKeywords(TypedDict, total=False):
     `run_at` is an aware datetime or ISO text with an offset; a naive one needs `timezone`.
     `expires` is a duration from now, or an instant. `lock` and the keys are taken literally: they
     are often made from users' data, which must not be read as a template. `callback` is a URL that
-    a server tells when the task has ended. `connection` is your own open connection to the store's
-    database: the task is part of its transaction, visible when you commit and gone if you roll
-    back.
+    a server tells when the task has ended. `traceparent` is the W3C header of the trace that the
+    task belongs to; without it, the running task's or the current span's is taken. `connection` is
+    your own open connection to the store's database: the task is part of its transaction, visible
+    when you commit and gone if you roll back.
     """
 
     queue: str | None
@@ -93,6 +94,7 @@ class SubmitKeywords(TypedDict, total=False):
     requires: str | Collection[str] | None
     owner: str | None
     callback: str | None
+    traceparent: str | None
     connection: object | None
 
 
@@ -116,6 +118,7 @@ class Options:
     requires: frozenset[str] | None = None
     owner: str | None = None
     callback: str | None = None
+    traceparent: str | None = None
     connection: object | None = None
 
 
@@ -135,6 +138,7 @@ _READERS: Mapping[str, Callable[[str, object], object]] = {
     "requires": readers.read_capabilities,
     "owner": readers.read_key,
     "callback": readers.read_key,
+    "traceparent": readers.read_trace,
     "connection": lambda _name, value: value,
 }
 

@@ -14,6 +14,7 @@ from holdfast.core.payload import check_text
 from holdfast.core.priority import parse_priority
 from holdfast.core.retry import RetryPolicy, parse_policy
 from holdfast.core.task import Priority
+from holdfast.core.trace import parse_traceparent
 from holdfast.errors import InvalidOption
 
 LONGEST_NAME = 200
@@ -79,6 +80,11 @@ def read_name(option: str, value: object) -> str:
 
 def read_key(option: str, value: object) -> str:
     return read_text(option, value, LONGEST_KEY)
+
+
+def read_trace(option: str, value: object) -> str:
+    """Read a W3C `traceparent`, of whatever version, as version 00."""
+    return reread(option, parse_traceparent, value)
 
 
 def read_tags(option: str, value: object) -> tuple[str, ...]:

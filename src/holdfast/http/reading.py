@@ -56,6 +56,7 @@ def task(data: Json) -> RemoteTask:
         tags=tuple(data["tags"]),
         owner=data["owner"],
         trace_id=data["trace_id"],
+        traceparent=data["traceparent"],
         parent_id=data["parent_id"],
         callback=data.get("callback_url"),
         result=data["result"],

@@ -67,7 +67,8 @@ class RemoteTask:
     requires: frozenset[str]
     tags: tuple[str, ...]
     owner: str | None
-    trace_id: str | None
+    trace_id: str
+    traceparent: str
     parent_id: TaskId | None
     callback: str | None
     result: Json

@@ -41,7 +41,8 @@ class SubmitWords(TypedDict, total=False):
     """One submit's options, with the words of the local client.
 
     `expires` as a duration counts by this machine's clock. `callback` is a URL that is told when
-    the task has ended.
+    the task has ended. Without `traceparent` the task is part of the running task's trace, or of
+    the current span's: that goes along with every request.
     """
 
     queue: str | None
@@ -59,6 +60,7 @@ class SubmitWords(TypedDict, total=False):
     requires: str | Collection[str] | None
     owner: str | None
     callback: str | None
+    traceparent: str | None
 
 
 class RemoteCall(dict[str, Json]):
@@ -287,6 +289,7 @@ def call(
         "required_capabilities": None if read.requires is None else sorted(read.requires),
         "owner": read.owner,
         "callback_url": read.callback,
+        "traceparent": read.traceparent,
     }
     return RemoteCall({name: value for name, value in body.items() if value is not None})
 

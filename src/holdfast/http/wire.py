@@ -12,6 +12,7 @@ import httpx
 import orjson
 
 from holdfast.core.task import TaskId
+from holdfast.definitions.tracing import current_traceparent
 from holdfast.errors import StoreUnavailable
 from holdfast.http.problems import error_of
 from holdfast.http.talk import Lost, Reply, Request
@@ -115,13 +116,16 @@ class Wire:
         return client
 
     def _built(self, client: httpx.Client | httpx.AsyncClient, request: Request) -> httpx.Request:
-        kind = {"content-type": "application/json"} if request.body is not None else {}
+        headers = {} if request.body is None else {"content-type": "application/json"}
+        trace = current_traceparent()
+        if trace is not None:
+            headers["traceparent"] = trace
         return client.build_request(
             request.method,
             request.path,
             params=dict(request.query),
             content=request.body,
-            headers=kind,
+            headers=headers,
         )
 
 

@@ -1,4 +1,4 @@
-"""Middleware: headers that make browsers careful with what we answer.
+"""Headers: those that make browsers careful with what we answer, and the one that names a trace.
 
 The API is for programs: nothing of it may be framed, sniffed, cached or read by another site's
 script. There is no CORS header, on purpose.
@@ -8,7 +8,10 @@ from __future__ import annotations
 
 from typing import Final
 
+from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from holdfast.core.trace import read_traceparent
 
 SECURITY: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -20,8 +23,16 @@ SECURITY: Final = (
 )
 
 
+def traceparent_of(request: Request) -> str | None:
+    """The trace that a request belongs to. One that is malformed, or comes twice, is as none: so
+    W3C Trace Context has it, and a proxy's mistake must not keep tasks out.
+    """
+    given = request.headers.getlist("traceparent")
+    return read_traceparent(given[0]) if len(given) == 1 else None
+
+
 class Headers:
-    """Adds `SECURITY` to every answer; a header that the answer has already stays as it is."""
+    """Middleware that adds `SECURITY` to every answer, but for headers that it has already."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

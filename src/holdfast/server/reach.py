@@ -43,17 +43,17 @@ class Reach:
         """The call as this token may make it; `Refused` (403) if it may not."""
         return _bounded(call, self._bounds)
 
-    async def submit(self, call: Call[Any]) -> Added:
-        """Store one task that is `bounded`."""
-        return (await self.submit_many([call]))[0]
-
-    async def submit_many(self, calls: Sequence[Call[Any]]) -> Sequence[Added]:
-        """Store tasks that are `bounded`, all or none. The request itself was counted as one."""
+    async def submit_many(
+        self, calls: Sequence[Call[Any]], traceparent: str | None
+    ) -> Sequence[Added]:
+        """Store tasks that are `bounded`, all or none. The request itself was counted as one, and
+        `traceparent` came with it.
+        """
         self._windows.take(self._token, len(calls) - self._counted)
         self._counted = 0
         needs_mark = not self.may_operate and self._bounds.owner is None
         mark = self._token.digest if needs_mark else None
-        return await self._client.submit_many(calls, mark=mark)
+        return await self._client.submit_many(calls, mark=mark, traceparent=traceparent)
 
     async def get(self, task_id: str) -> Task:
         task = await self._client.get(task_id)

@@ -36,6 +36,7 @@ _COPIED: Final = {
     "lock": "lock",
     "owner": "owner",
     "callback_url": "callback",
+    "traceparent": "traceparent",
 }
 """Words that need no reading: their form was checked with the body's."""
 

@@ -13,6 +13,7 @@ import pytest
 from holdfast import Holdfast
 from holdfast.core.priority import parse_priority
 from holdfast.core.task import Priority
+from holdfast.core.trace import EXAMPLE
 
 SELECT = "SELECT * FROM {} ORDER BY priority_number DESC, id"
 
@@ -52,7 +53,7 @@ async def test_a_person_sees_tasks_with_traceback_timeout_and_a_priority_that_so
         def idle() -> str:
             return "well"
 
-        await fail.submit_async(7)
+        await fail.options(traceparent=EXAMPLE).submit_async(7)
         await idle.options(priority="low", idempotency_key="i").submit_async()
         await app.run_worker(burst=True)
         await idle.options(priority="high", delay="1h").submit_async()
@@ -72,6 +73,8 @@ async def test_a_person_sees_tasks_with_traceback_timeout_and_a_priority_that_so
     assert str(done["created_at"]) < str(done["finished_at"])
     assert (waiting["finished_at"], waiting["lock"]) == (None, "l")
     assert bool(waiting["cancel_requested"]) is False
+    assert (dead["trace"], dead["trace_id"]) == (EXAMPLE, EXAMPLE[3:35])
+    assert (done["trace"], done["trace_id"]) == (None, str(done["id"]).replace("-", ""))
 
 
 async def test_both_views_have_the_same_columns(tmp_path: Path, fresh_database: str) -> None:

@@ -7,6 +7,8 @@ import time
 
 from tests.integration.cli.conftest import Shell
 
+from holdfast.core.trace import EXAMPLE
+
 
 def test_submit_prints_the_id_for_people_and_the_outcome_for_machines(fresh: Shell) -> None:
     text = fresh.run("submit", "shop:app", "send_mail", '{"to": "ann"}')
@@ -26,7 +28,7 @@ def test_submit_reads_arguments_from_standard_input(fresh: Shell) -> None:
 
 def test_submit_passes_every_option_on(fresh: Shell) -> None:
     task_id = fresh.submit(
-        "send_mail", {"to": "ann"},
+        "send_mail", {"to": "ann"}, "--traceparent", EXAMPLE,
         "--queue", "night", "--priority", "medium", "--delay", "10m", "--expires", "1h",
         "--tag", "a", "--tag", "b", "--owner", "ann", "--max-retries", "7", "--timeout", "90",
         "--unique-key", "k",
@@ -38,6 +40,7 @@ def test_submit_passes_every_option_on(fresh: Shell) -> None:
     assert (task["max_retries"], task["timeout_seconds"]) == (7, 90.0)
     assert (task["tags"], task["unique_key"]) == (["mail", "a", "b"], "k")
     assert task["created_at"] < task["run_at"] < task["expires_at"]
+    assert task["trace_id"] == EXAMPLE[3:35]
 
 
 def test_a_second_submit_of_a_unique_key_says_that_the_first_is_there(fresh: Shell) -> None:

@@ -24,7 +24,7 @@ def test_task_list_prints_one_json_page_with_stable_keys(world: World) -> None:
         "progress", "attempt", "charged", "max_retries", "crash_count", "cause", "timeout_seconds",
         "created_at", "run_at", "expires_at", "started_at", "finished_at", "worker_id", "lock",
         "fence", "requires", "tags", "owner", "unique_key", "idempotency_key", "parent_id",
-        "trace_id", "cancel_requested", "cost",
+        "trace_id", "traceparent", "cancel_requested", "cost",
     }  # fmt: skip
 
 

@@ -102,6 +102,8 @@ async def test_an_ended_task_is_told_and_signed(app: Holdfast, receiver: Receive
     assert is_signed(SECRET, body, headers["Holdfast-Signature"], now=time.time())
     told = json.loads(body)
     assert (told["task_id"], told["status"], told["attempt"]) == (task_id, "completed", 1)
+    task = await app.get_async(task_id)
+    assert (headers["traceparent"], told["trace_id"]) == (task.traceparent, task.trace_id)
     assert "result" not in told
     assert await events_of(app, task_id) == [("callback_delivered", None)]
     assert not await app.client.due_callbacks(limit=9, lease=1)

@@ -15,6 +15,8 @@ import pytest
 from tests.integration.server.live import LiveServer, serve
 from tests.integration.server.shop import make_app
 
+from holdfast.core.trace import EXAMPLE
+
 SOON = 5.0
 UNKNOWN = "0192f0c1-7a3b-7cc0-8000-1f2e3d4c5b6a"
 
@@ -89,7 +91,9 @@ def asleep(sqlite_url: str) -> Iterator[Wire]:
 
 def test_a_task_goes_all_the_way_through_a_worker_over_http(wire: Wire) -> None:
     worker = wire.register(capabilities=["gpu"])
-    task_id = wire.submit(required_capabilities=["gpu"], timeout_seconds=30, lock="a")
+    task_id = wire.submit(
+        required_capabilities=["gpu"], timeout_seconds=30, lock="a", traceparent=EXAMPLE
+    )
 
     (task,) = wire.poll(worker)
     told = wire.ask(worker, "result", done(task, result={"size": [3, 4]}))
@@ -102,7 +106,8 @@ def test_a_task_goes_all_the_way_through_a_worker_over_http(wire: Wire) -> None:
         "queue": "js",
         "priority": "normal",
         "timeout_seconds": 30.0,
-        "trace_id": None,
+        "trace_id": EXAMPLE[3:35],
+        "traceparent": f"{EXAMPLE[:36]}{task_id.replace('-', '')[-16:]}-01",
         "owner": None,
         "lock": "a",
         "lock_fence": task["lock_fence"],

@@ -45,8 +45,6 @@ KNOBS: dict[str, tuple[object, str, str, object]] = {
     "retention": ("1d", "86400", '"P1D"', 86_400.0),
     "dead_letter_retention": ("60d", "60d", '"60d"', 60 * 86_400.0),
     "idempotency_window": ("1h", "1h", '"1h"', 3600.0),
-    "log_level": ("warning", "warning", '"warning"', "warning"),
-    "log_format": ("json", "json", '"json"', "json"),
     "worker_name": ("mail-1", "mail-1", '"mail-1"', "mail-1"),
     "queues": (["mail", "default"], "mail, default", '["mail", "default"]', ("mail", "default")),
     "concurrency": (16, "16", "16", 16),

@@ -68,10 +68,12 @@ class Courier:
 
     async def _post(self, notice: Callback) -> int:
         settings = self._client.settings
-        body = orjson.dumps(told(await self._client.get(notice.task_id)), option=orjson.OPT_UTC_Z)
+        task = await self._client.get(notice.task_id)
+        body = orjson.dumps(told(task), option=orjson.OPT_UTC_Z)
         headers = {
             "Content-Type": "application/json",
             "User-Agent": f"holdfast/{version()}",
+            "traceparent": task.traceparent,
             "Holdfast-Delivery": f"{notice.task_id}.{notice.ended_at.timestamp():.6f}",
         }
         if settings.callback_secret is not None:
@@ -103,6 +105,7 @@ def told(task: Task) -> Json:
         "error": None
         if error is None
         else {"type": error.type, "message": error.message, "retriable": error.retriable},
+        "trace_id": task.trace_id,
         "tags": task.tags,
         "owner": task.owner,
     }

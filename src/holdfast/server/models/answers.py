@@ -126,7 +126,8 @@ class TaskAnswer(TypedDict):
     result: Any
     error: ErrorAnswer | None
     cancel_requested: bool
-    trace_id: str | None
+    trace_id: str
+    traceparent: str
     tags: list[str]
     owner: str | None
     parent_id: str | None

@@ -48,6 +48,7 @@ class Submit(TypedDict, total=False):
     tags: words.Tags
     owner: words.Key
     callback_url: words.Url
+    traceparent: words.Traceparent
 
 
 class Marks(TypedDict, total=False):

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from typing import Annotated, Final, Literal
 
-from pydantic import BeforeValidator, Field, StringConstraints, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
 
 from holdfast.core.duration import LONGEST
 from holdfast.core.lifecycle import OTHER_WORDS
 from holdfast.core.limits import MOST_RETRIES
 from holdfast.core.priority import parse_priority
 from holdfast.core.task import State
+from holdfast.core.trace import EXAMPLE, parse_traceparent
 from holdfast.definitions.readers import LONGEST_KEY, LONGEST_NAME, MOST_TAGS, tags_of
 
 LETTERS: Final = (
@@ -131,6 +132,17 @@ Status = Annotated[
     WithJsonSchema({"type": "string", "enum": list(STATUS_WORDS)}),
 ]
 Url = Annotated[str, StringConstraints(pattern=URL, max_length=2000)]
+Traceparent = Annotated[
+    str,
+    AfterValidator(parse_traceparent),
+    WithJsonSchema(
+        {
+            "type": "string",
+            "pattern": "^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$",
+            "examples": [EXAMPLE],
+        }
+    ),
+]
 Cursor = Annotated[
     str,
     StringConstraints(

@@ -149,7 +149,8 @@ class WorkAnswer(TypedDict):
     queue: str
     priority: str
     timeout_seconds: float | None
-    trace_id: str | None
+    trace_id: str
+    traceparent: str
     owner: str | None
     lock: str | None
     lock_fence: int | None

@@ -20,6 +20,7 @@ from holdfast.server.access import TASKS
 from holdfast.server.answers import answer
 from holdfast.server.bodies import JSON, LINES, parse, read_body, read_lines, require
 from holdfast.server.documented import documented
+from holdfast.server.headers import traceparent_of
 from holdfast.server.models import words
 from holdfast.server.models.answers import Accepted, Submitted, SubmittedMany
 from holdfast.server.problems import Refused, refusal_of
@@ -47,7 +48,8 @@ WISH = Shape(Wish)
         "Submit one task, or many",
         says=(
             "One object, an array (all or none), or a stream of lines (`application/x-ndjson`, any "
-            "length, stored in slices of 1,000). When the answer comes, the tasks are durable."
+            "length, stored in slices of 1,000). When the answer comes, the tasks are durable. The "
+            "header `traceparent` names the trace of the tasks that name none themselves."
         ),
         answers={201: (Submitted, SubmittedMany, Accepted), 200: Submitted},
         status=201,
@@ -67,20 +69,22 @@ async def submit(request: Request) -> Response:
     reach = await service.reach(request)
     if type(body) is list:
         calls = service.submissions.many(body, len(raw), reach.bounded)
-        return await _submit_array(service, reach, calls)
+        return await _submit_array(service, reach, calls, traceparent_of(request))
     service.submissions.refuse_large(len(raw))
     call = reach.bounded(service.submissions.one(body))
     client = await service.verbs()
     await service.gauge.look(client)
-    added = (await reach.submit_many([call]))[0]
+    added = (await reach.submit_many([call], traceparent_of(request)))[0]
     told = views.submitted(added, _position(service, client, call, added))
     return answer(told, 201 if added.created else 200)
 
 
-async def _submit_array(service: Service, reach: Reach, calls: list[Call[Any]]) -> Response:
+async def _submit_array(
+    service: Service, reach: Reach, calls: list[Call[Any]], traceparent: str | None
+) -> Response:
     client = await service.verbs()
     await service.gauge.look(client)
-    added = await reach.submit_many(calls)
+    added = await reach.submit_many(calls, traceparent)
     told = [
         views.submitted(each, _position(service, client, call, each))
         for call, each in zip(calls, added, strict=True)
@@ -93,7 +97,7 @@ async def _submit_lines(service: Service, request: Request, *, wants_ids: bool) 
     nothing after it: the answer's numbers are the whole truth.
     """
     reach = await service.reach(request)
-    stream = Stream(reach, wants_ids=wants_ids)
+    stream = Stream(reach, traceparent_of(request), wants_ids=wants_ids)
     number = 0
     try:
         async for number, line in read_lines(request, service.settings.max_payload + ROOM):
@@ -108,8 +112,9 @@ async def _submit_lines(service: Service, request: Request, *, wants_ids: bool) 
 class Stream:
     """What came of a stream of lines so far."""
 
-    def __init__(self, reach: Reach, *, wants_ids: bool) -> None:
+    def __init__(self, reach: Reach, traceparent: str | None, *, wants_ids: bool) -> None:
         self._reach = reach
+        self._traceparent = traceparent
         self._waiting: list[tuple[int, Call[Any]]] = []
         self._failed_at: int | None = None
         self.told: dict[str, Json] = {"accepted": 0, "existing": 0}
@@ -126,11 +131,11 @@ class Stream:
         """Store what waits. A slice with a conflict in it is stored up to that."""
         lines, self._waiting = self._waiting, []
         try:
-            self._count(await self._reach.submit_many([call for _, call in lines]))
+            await self._submit([call for _, call in lines])
         except (IdempotencyConflict, PayloadRefused):
             for number, call in lines:
                 self._failed_at = number
-                self._count([await self._reach.submit(call)])
+                await self._submit([call])
             self._failed_at = None
 
     async def broken(self, refused: Refused, number: int) -> Refused:
@@ -143,7 +148,8 @@ class Stream:
         refused.extra |= self.told | {"failed_at_line": self._failed_at or number}
         return refused
 
-    def _count(self, added: Sequence[Added]) -> None:
+    async def _submit(self, calls: Sequence[Call[Any]]) -> None:
+        added = await self._reach.submit_many(calls, self._traceparent)
         self.told["accepted"] += len(added)
         self.told["existing"] += sum(not each.created for each in added)
         if "task_ids" in self.told:

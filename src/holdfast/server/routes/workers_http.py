@@ -19,6 +19,7 @@ from holdfast.codec.secrets import revealed
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.fleet import WorkerStatus
 from holdfast.core.task import Cost, Json, Progress, TaskError, TaskId, WorkerId
+from holdfast.core.trace import trace_id_of, traceparent_of
 from holdfast.remote import UNSAID, RemoteResult, RemoteWorkers, ResultAnswer, ResultStatus, Verdict
 from holdfast.remote.workers import LONGEST_WAIT
 from holdfast.server.answers import answer
@@ -254,7 +255,8 @@ def _work(remote: RemoteWorkers, claim: Claim) -> dict[str, Json]:
         "queue": claim.queue,
         "priority": claim.priority,
         "timeout_seconds": remote.timeout_of(claim),
-        "trace_id": claim.trace,
+        "trace_id": trace_id_of(claim.task_id, claim.trace),
+        "traceparent": traceparent_of(claim.task_id, claim.trace),
         "owner": claim.owner,
         "lock": claim.lock,
         "lock_fence": claim.fence,

@@ -108,7 +108,8 @@ SELECT
     coalesce((p.e).rank, (p.t).rank) AS rank, (p.t).callback,
     (p.t).timeout, p.error::json ->> 2 AS traceback,
     CASE lane.priority WHEN 'critical' THEN 9 WHEN 'high' THEN 7 WHEN 'normal' THEN 4 ELSE 1 END
-    AS priority_number
+    AS priority_number,
+    coalesce(substr((p.t).trace, 4, 32), replace(p.id::text, '-', '')) AS trace_id
 FROM (
     SELECT
         t.id, t, e, d.state, d.attempt, d.started_at, d.finished_at, d.worker, d.fence, d.result,

@@ -29,7 +29,8 @@ SELECT
     task.trace, task.parent_id, coalesce(task.cancel_requested, 0) AS cancel_requested, task.rank,
     task.callback, CAST(task.timeout AS REAL) AS timeout, task.error ->> 2 AS traceback,
     CASE lane.priority WHEN 'critical' THEN 9 WHEN 'high' THEN 7 WHEN 'normal' THEN 4 ELSE 1 END
-    AS priority_number
+    AS priority_number,
+    coalesce(substr(task.trace, 4, 32), replace(task.id, '-', '')) AS trace_id
 FROM task JOIN lane ON lane.id = task.lane;
 
 -- Stays the last line.
