@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.cli import shapes
 from holdfast.cli.command import Session, WrongUsage, with_app
 from holdfast.cli.filters import read_duration
 from holdfast.cli.screen import Answer, Screen
@@ -178,9 +177,9 @@ def _ended(task: Task) -> Answer:
         elif task.state is not State.COMPLETED:
             screen.line(f"{task.id} is {task.state}.")
         else:
-            screen.line(json.dumps(shapes.decoded(task.result), ensure_ascii=False))
+            screen.line(json.dumps(task.value, ensure_ascii=False))
 
-    return Answer(shapes.task_of(task), human, ok=task.state is State.COMPLETED)
+    return Answer(task.to_dict(), human, ok=task.state is State.COMPLETED)
 
 
 def read_arguments(text: str) -> dict[str, Json]:

@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 
 from holdfast.cli import words
 from holdfast.cli.screen import Screen
-from holdfast.cli.shapes import decoded, masked
 from holdfast.core.attempt import Attempt, Event, History
 from holdfast.core.fleet import WorkerInfo, shown_capabilities
 from holdfast.core.limits import shown_retries
@@ -97,8 +96,8 @@ def show_task(screen: Screen, task: Task) -> None:
             ("traceparent", task.traceparent),
             ("cost", task.cost.units or None),
             ("cancel", "requested" if task.cancel_requested else None),
-            ("arguments", _json(masked(task.payload))),
-            ("result", None if task.result is None else _json(decoded(task.result))),
+            ("arguments", _json(task.arguments)),
+            ("result", None if task.result is None else _json(task.value)),
             ("error", None if task.error is None else _error_line(task.error)),
         ]
     )

@@ -76,7 +76,7 @@ async def get(
 
         show_task(screen, task)
 
-    return Answer(shapes.task_of(task), human)
+    return Answer(task.to_dict(), human)
 
 
 async def _follow(session: Session, first: Task) -> Task:
@@ -87,7 +87,7 @@ async def _follow(session: Session, first: Task) -> Task:
             bar = progress_text(latest.progress, width=30, ascii_only=screen.ascii_only)
             screen.status(f"{latest.state}, attempt {latest.attempt}  {bar}".rstrip())
         elif not is_terminal(latest.state):
-            print_json(shapes.task_of(latest))
+            print_json(latest.to_dict())
     screen.status(None)
     return latest
 
@@ -130,7 +130,7 @@ async def cancel(
             asked = task.state is State.RUNNING
             screen.line(f"{task.id} " + ("was asked to stop." if asked else f"is {task.state}."))
 
-    return Answer({"tasks": [shapes.task_of(task) for task in tasks]}, human)
+    return Answer({"tasks": [task.to_dict() for task in tasks]}, human)
 
 
 @app.command("retry")
@@ -162,7 +162,7 @@ async def retry(
         for task in tasks:
             screen.line(f"{task.id} is {task.state} again.")
 
-    return Answer({"tasks": [shapes.task_of(task) for task in tasks]}, human)
+    return Answer({"tasks": [task.to_dict() for task in tasks]}, human)
 
 
 @app.command("discard")

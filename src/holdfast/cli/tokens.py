@@ -11,6 +11,7 @@ import typer
 from holdfast.cli import words
 from holdfast.cli.command import Refused, Session, with_client, with_making_client
 from holdfast.cli.screen import Answer, Screen
+from holdfast.core.picture import iso
 from holdfast.core.task import Json
 
 if TYPE_CHECKING:
@@ -124,16 +125,16 @@ def token_of(token: Token) -> Json:
         "id": token.id,
         "name": token.name,
         "scopes": sorted(token.scopes),
-        "created_at": words.iso(token.created_at),
-        "expires_at": words.iso(token.expires_at),
-        "revoked_at": words.iso(token.revoked_at),
+        "created_at": iso(token.created_at),
+        "expires_at": iso(token.expires_at),
+        "revoked_at": iso(token.revoked_at),
         "owner": bounds.owner,
         "queues": None if bounds.queues is None else sorted(bounds.queues),
         "tasks": None if bounds.names is None else sorted(bounds.names),
         "max_priority": bounds.max_priority,
         "rate": None if bounds.rate is None else str(bounds.rate),
         "created_by": token.created_by,
-        "last_used_at": words.iso(token.last_used_at),
+        "last_used_at": iso(token.last_used_at),
     }
 
 

@@ -50,11 +50,6 @@ def clock_time(at: datetime) -> str:
     return f"{at.astimezone():%Y-%m-%d %H:%M:%S.%f}"[:-3]
 
 
-def iso(at: datetime | None) -> str | None:
-    """An instant for machines: UTC, ISO 8601, always with microseconds."""
-    return None if at is None else at.astimezone(UTC).isoformat(timespec="microseconds")
-
-
 def share(progress: Progress | None) -> float | None:
     """How much of it is done, from 0 to 1, where the handler said how much there is."""
     if progress is None or not progress.total:

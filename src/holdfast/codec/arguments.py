@@ -12,6 +12,7 @@ from pydantic import ValidationError
 from pydantic_core import CoreSchema, SchemaSerializer, SchemaValidator
 
 from holdfast.codec import secrets
+from holdfast.codec.hiding import marked_secrets, secrets_between
 from holdfast.codec.shape import (
     CORE_CONFIG,
     UNSERIALIZABLE,
@@ -26,6 +27,7 @@ from holdfast.codec.shape import (
     shown,
 )
 from holdfast.core.payload import check_size, check_value
+from holdfast.core.shown import MASK, Path, differences, hide, masked
 from holdfast.core.task import Json
 from holdfast.errors import InvalidArguments, PayloadRefused, UnfitArguments
 
@@ -150,16 +152,22 @@ class ArgumentCodec:
         """A stored payload to be shown. One that does not fit the function as it is now, where that
         has secrets, shows only its names: nobody knows any more where they are.
         """
-        shown_as_marked = secrets.masked(payload)
+        shown_as_marked = masked(payload, orjson.loads)
         if not self._secret:
             return shown_as_marked
         try:
             values = self._read(payload, _ANOTHER_VERSION)
             known = self._serialize_masked(values, mode="json", warnings="none")
-        except (InvalidArguments, *UNSERIALIZABLE):
+        except Exception:  # noqa: BLE001 - a user's validator or serializer may raise anything
             named = isinstance(shown_as_marked, dict)
-            return dict.fromkeys(shown_as_marked, secrets.MASK) if named else secrets.MASK
-        return secrets.hide(known, self._mask_fields)
+            return dict.fromkeys(shown_as_marked, MASK) if named else MASK
+        return hide(known, self._mask_fields)
+
+    def secrets_in(self, payload: bytes) -> frozenset[str]:
+        """What must not be seen of a stored payload, in the forms that texts may have it in."""
+        if not self._secret:
+            return marked_secrets(payload)
+        return secrets_between(payload, self.masked(payload))
 
     def check_limit(self, payload: bytes, limit: int) -> None:
         """Refuse a payload of more than `limit` bytes."""
@@ -219,10 +227,8 @@ class ArgumentCodec:
         close = get_close_matches(name, self._by_name, n=1)
         return "is no parameter of this task" + (f" (did you mean {close[0]!r}?)" if close else "")
 
-    def _secret_paths(self, values: Values, plain: Json) -> Iterator[secrets.Path]:
-        yield from secrets.differences(
-            plain, self._serialize_masked(values, mode="json", warnings="none")
-        )
+    def _secret_paths(self, values: Values, plain: Json) -> Iterator[Path]:
+        yield from differences(plain, self._serialize_masked(values, mode="json", warnings="none"))
         yield from (field for field in self._mask_fields if field[0] in plain)
 
     def _read(self, payload: bytes, what_now: str) -> Values:

@@ -1,43 +1,20 @@
 """Secret parameters: stored as they are, because the handler needs them, and shown as stars.
 
 A parameter is secret by its type (Pydantic's `SecretStr`, `SecretBytes`, `Secret[…]`, anywhere in
-it) or by its name (`secret_fields=`). Whoever shows a task often does not know its definition: a
-command line, a server without the app's code. So the payload itself says where its secrets are, in
-one more key that no parameter can have:
-
-    {"user": "ann", "password": "hunter2", "$secret": [["password"]]}
-
-A path through a list without a number in it means every item. Hiding more than was meant is always
-right here, showing more never is.
+it) or by its name (`secret_fields=`). `core.shown` says how a payload tells where its secrets are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 import orjson
 from pydantic_core import CoreSchema, SchemaSerializer
 
 from holdfast.codec.shape import CORE_CONFIG
+from holdfast.core.shown import MARK, Path, taken
 from holdfast.core.task import Json
-
-MARK = "$secret"
-MASK = "**********"
-
-Path = Sequence[str | int]
-
-
-def masked(raw: bytes) -> Json:
-    """A stored payload to be shown: what it marks as secret is stars, the marks are gone.
-
-    Bytes that are no JSON (encrypted, say) come back as text.
-    """
-    try:
-        value: Json = orjson.loads(raw)
-    except ValueError:
-        return raw.decode(errors="replace")
-    return hide(value, _taken(value))
 
 
 def revealed(raw: bytes) -> bytes:
@@ -45,32 +22,13 @@ def revealed(raw: bytes) -> bytes:
     if MARK.encode() not in raw:
         return raw
     value: Json = orjson.loads(raw)
-    return orjson.dumps(value) if _taken(value) else raw
+    return orjson.dumps(value) if taken(value) else raw
 
 
 def marked(value: dict[str, Json], paths: Iterable[Path]) -> dict[str, Json]:
     """The payload with its secrets marked; unchanged if there is none."""
     found = [list(path) for path in paths]
     return {**value, MARK: found} if found else value
-
-
-def hide(value: Json, paths: Iterable[Path]) -> Json:
-    """Put stars in these places, in the value itself. Places that do not exist do not matter."""
-    for path in paths:
-        value = _hide(value, path)
-    return value
-
-
-def differences(plain: Json, shown: Json, path: tuple[str | int, ...] = ()) -> Iterator[Path]:
-    """Where two forms of the same value differ: there the secrets are."""
-    if isinstance(plain, dict) and isinstance(shown, dict) and plain.keys() == shown.keys():
-        for key, inner in plain.items():
-            yield from differences(inner, shown[key], (*path, key))
-    elif isinstance(plain, list) and isinstance(shown, list) and len(plain) == len(shown):
-        for index, inner in enumerate(plain):
-            yield from differences(inner, shown[index], (*path, index))
-    elif plain != shown:
-        yield path
 
 
 def has_secrets(schema: Any) -> bool:
@@ -90,28 +48,6 @@ def revealing_serializer(schema: CoreSchema) -> SchemaSerializer:
     except TypeError:  # an older Pydantic, which always builds them anew
         serializer = make(open_schema, CORE_CONFIG)
     return serializer
-
-
-def _taken(value: Json) -> list[Path]:
-    """Take the marks out of a payload. What is no mark of ours is left alone."""
-    paths = value.get(MARK) if isinstance(value, dict) else None
-    if not isinstance(paths, list) or not all(isinstance(path, list) for path in paths):
-        return []
-    del value[MARK]
-    return paths
-
-
-def _hide(value: Json, path: Path) -> Json:
-    if not path:
-        return None if value is None else MASK
-    first, rest = path[0], path[1:]
-    if isinstance(value, dict) and first in value:
-        value[first] = _hide(value[first], rest)
-    elif isinstance(value, list) and isinstance(first, str):
-        value[:] = [_hide(item, path) for item in value]
-    elif isinstance(value, list) and isinstance(first, int) and 0 <= first < len(value):
-        value[first] = _hide(value[first], rest)
-    return value
 
 
 def _is_secret(schema: dict[str, Any]) -> bool:

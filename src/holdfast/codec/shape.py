@@ -18,6 +18,7 @@ from pydantic_core import (
 )
 from typing_extensions import TypedDict
 
+from holdfast.codec.hiding import secrets_in, without
 from holdfast.core.task import Json
 
 CORE_CONFIG = CoreConfig(
@@ -119,9 +120,9 @@ def problems_of(
 ) -> Iterator[tuple[str, str, str]]:
     """Each problem as (path, kind, sentence); the path reads like `items[3].price`.
 
-    What was given for the fields named `secret` is not repeated. Of very many problems only the
-    first are told, of absurdly many none: a list of a million wrong items is one mistake, and
-    collecting a million messages takes seconds.
+    What was given for the fields named `secret` is not repeated, nor by a validator's own words. Of
+    very many problems only the first are told, of absurdly many none: a list of a million wrong
+    items is one mistake, and collecting a million messages takes seconds.
     """
     count = error.error_count()
     if count > ABSURDLY_MANY:
@@ -133,11 +134,12 @@ def problems_of(
             f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"]
         )
         text = problem["msg"][0].lower() + problem["msg"][1:]
-        given = (
-            ""
-            if problem["type"] in {"missing", "json_invalid"} or problem["loc"][:1] in hidden
-            else f", got {shown(problem['input'])}"
-        )
+        if problem["loc"][:1] in hidden:
+            given, text = "", without(text, secrets_in([problem["input"]]))
+        elif problem["type"] in {"missing", "json_invalid"}:
+            given = ""
+        else:
+            given = f", got {shown(problem['input'])}"
         yield place.removeprefix(".") or root, problem["type"], f"{text}{given}"
 
 

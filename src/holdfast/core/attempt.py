@@ -11,6 +11,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import NamedTuple
 
+from holdfast.core.shown import without
 from holdfast.core.task import (
     AttemptEnd,
     Cause,
@@ -52,6 +53,9 @@ class Claim(NamedTuple):
     owner: str | None
     cancel_requested: bool
 
+    def __repr__(self) -> str:
+        return f"Claim({without(self._asdict().items(), 'payload')})"
+
     @classmethod
     def of(cls, task: Task) -> Claim:
         """A running task as its worker holds it: a claim's fields are a task's, but for the id."""
@@ -89,6 +93,9 @@ class Settlement(NamedTuple):
     cause: Cause | None = None
     reason: Reason | None = None
     needs: str | None = None
+
+    def __repr__(self) -> str:
+        return f"Settlement({without(self._asdict().items(), 'result')})"
 
 
 class Report(NamedTuple):

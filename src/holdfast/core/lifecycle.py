@@ -12,7 +12,7 @@ instead, so that a task which kills its workers stops after `crash_limit` deaths
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from holdfast.core.attempt import Claim, Settlement
@@ -78,7 +78,7 @@ OTHER_WORDS: dict[str, State] = {
 class Succeeded:
     """The handler returned; `result` is JSON."""
 
-    result: bytes
+    result: bytes = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, NamedTuple, NewType
 
+from holdfast.core.shown import decoded, masked, without
 from holdfast.core.trace import trace_id_of, traceparent_of
 
 TaskId = NewType("TaskId", str)
@@ -150,6 +151,9 @@ class NewTask(NamedTuple):
     parent_id: TaskId | None = None
     callback: str | None = None
 
+    def __repr__(self) -> str:
+        return f"NewTask({without(self._asdict().items(), 'payload')})"
+
 
 class Added(NamedTuple):
     """The answer to one submitted task: `task_id` is the existing task's if it was not created."""
@@ -168,7 +172,9 @@ class Task:
     """The whole picture of a task, for people and APIs. All times are aware UTC.
 
     `started_at`, `worker_id`, `fence` and `progress` are those of the last attempt that set them,
-    and stay when it ends; `error` and `result` are those of the last attempt that ended.
+    and stay when it ends; `error` and `result` are those of the last attempt that ended. `payload`
+    and `result` are as they are stored, secrets in place, and no part of the `repr`; `arguments`
+    and `value` are for showing.
     """
 
     id: TaskId
@@ -176,7 +182,7 @@ class Task:
     queue: str
     priority: Priority
     state: State
-    payload: bytes
+    payload: bytes = field(repr=False)
     created_at: datetime
     run_at: datetime
     rank: int
@@ -200,7 +206,7 @@ class Task:
     owner: str | None = None
     trace: str | None = None
     parent_id: TaskId | None = None
-    result: bytes | None = None
+    result: bytes | None = field(default=None, repr=False)
     error: TaskError | None = None
     reason: Reason | None = None
     progress: Progress | None = None
@@ -213,6 +219,24 @@ class Task:
         """How many charged attempts were followed by another, or will be."""
         was_last = self.reason in _LAST_CHARGED and self.state in _GIVEN_UP
         return self.charged - 1 if was_last else self.charged
+
+    @property
+    def arguments(self) -> Json:
+        """The arguments by name, as JSON values: what the payload marks as secret is stars."""
+        return masked(self.payload)
+
+    @property
+    def value(self) -> Json:
+        """The result as a JSON value; None if there is none."""
+        return decoded(self.result)
+
+    def to_dict(self) -> dict[str, Json]:
+        """The whole picture as plain data, as `holdfast task get --json` prints it: secret
+        arguments are stars.
+        """
+        from holdfast.core.picture import picture_of  # noqa: PLC0415 - it is made of tasks
+
+        return picture_of(self)
 
     @property
     def trace_id(self) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from holdfast.core.keys import stored_key
@@ -28,7 +28,7 @@ class Call(Generic[R_co]):
     """One task to be. `f.call(1)` makes it, `app.submit_many([...])` submits many at once."""
 
     definition: Definition[..., R_co, Any]
-    payload: bytes
+    payload: bytes = field(repr=False)
     options: Options
     lock: str | None
     unique_key: str | None

@@ -10,6 +10,7 @@ from functools import update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack
 
 from holdfast.codec import ArgumentCodec, Checked, ResultCodec
+from holdfast.codec.hiding import marked_secrets
 from holdfast.core.attempt import Claim
 from holdfast.core.lifecycle import Backoff
 from holdfast.core.retry import RetryPolicy
@@ -91,6 +92,13 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
     def masked(self, payload: bytes) -> Json:
         """A stored payload as anybody may see it: secrets are stars."""
         return (self._arguments or self._argument_codec()).masked(payload)
+
+    def secrets_in(self, payload: bytes) -> frozenset[str]:
+        """What of a stored payload must not be seen in any text about its task."""
+        try:
+            return (self._arguments or self._argument_codec()).secrets_in(payload)
+        except _Undefined:
+            return marked_secrets(payload)
 
     def dump_result(self, value: Any) -> bytes:
         """Encode what the handler returned; `PayloadRefused` if it cannot be stored."""

@@ -15,10 +15,11 @@ from typing import Any
 import orjson
 
 from holdfast.codec import digest
-from holdfast.codec.secrets import MARK, masked
+from holdfast.codec.hiding import marked_secrets
 from holdfast.core.duration import LONGEST
 from holdfast.core.fleet import HTTP
 from holdfast.core.payload import check_size, check_value
+from holdfast.core.shown import MARK, masked
 from holdfast.core.task import Json, Priority, Task
 from holdfast.definitions.call import Call
 from holdfast.definitions.definition import Definition
@@ -59,6 +60,9 @@ class OpenDefinition(Definition[..., Json, Json]):
 
     def masked(self, payload: bytes) -> Json:
         return masked(payload)
+
+    def secrets_in(self, payload: bytes) -> frozenset[str]:
+        return marked_secrets(payload)
 
     def result_of(self, task: Task) -> Json:
         return orjson.loads(task.result or b"null")

@@ -4,7 +4,7 @@ values with the same names for what only the server tells.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
@@ -51,7 +51,7 @@ class RemoteTask:
     priority: Priority
     effective_priority: Priority
     state: State
-    parameters: Json
+    parameters: Json = field(repr=False)
     created_at: datetime
     run_at: datetime
     attempt: int
@@ -71,7 +71,7 @@ class RemoteTask:
     traceparent: str
     parent_id: TaskId | None
     callback: str | None
-    result: Json
+    result: Json = field(repr=False)
     error: TaskError | None
     reason: Reason | None
     progress: Progress | None

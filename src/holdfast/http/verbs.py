@@ -66,6 +66,9 @@ class SubmitWords(TypedDict, total=False):
 class RemoteCall(dict[str, Json]):
     """A call that has not been made: the JSON of one task, for `submit_many`."""
 
+    def __repr__(self) -> str:
+        return f"<RemoteCall {self['task_type']}>"
+
 
 class Verbs:
     """What can be asked of a server."""

@@ -130,7 +130,7 @@ class Desk:
             # No such task: for the store to refuse and count.
             state, ended = _BARE_ENDS[result.status]
             return Settlement(result.task_id, result.attempt, worker_id, state, ended, 0, 0)
-        outcome = self._judge.outcome(result, cancel_requested=claim.cancel_requested)
+        outcome = self._judge.outcome(result, claim)
         return self._judge.settle(claim, outcome)
 
     async def _save(

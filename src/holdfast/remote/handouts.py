@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 from holdfast.core.attempt import Claim
+from holdfast.core.shown import MARK
 from holdfast.core.task import TaskId, WorkerId
 
 TimeoutOf = Callable[[Claim], float | None]
@@ -18,7 +19,8 @@ TimeoutOf = Callable[[Claim], float | None]
 
 @dataclass(slots=True)
 class Handout:
-    """A claim in the hands of a worker, without its payload. Times by the monotonic clock.
+    """A claim in the hands of a worker; with its payload only if that has secrets, which must be
+    known to keep them out of the worker's errors. Times by the monotonic clock.
 
     `missed` counts the heartbeats in a row that should have named the task and did not.
     """
@@ -49,7 +51,9 @@ class Handouts:
         since = self._clock() - age
         timeout = self._timeout_of(claim)
         deadline = None if timeout is None else since + timeout + self._grace
-        kept = Handout(claim._replace(payload=b""), since, deadline)
+        if MARK.encode() not in claim.payload:
+            claim = claim._replace(payload=b"")
+        kept = Handout(claim, since, deadline)
         self._by_worker.setdefault(claim.worker_id, {})[claim.task_id] = kept
 
     def find(self, worker_id: WorkerId, task_id: TaskId, attempt: int) -> Claim | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from holdfast.core.task import Json, TaskError, TaskId, WorkerId
@@ -48,7 +48,7 @@ class RemoteResult:
     task_id: TaskId
     attempt: int
     status: ResultStatus
-    result: Json = None
+    result: Json = field(default=None, repr=False)
     error: TaskError | None = None
     retry_after: float | None = None
 

@@ -7,10 +7,12 @@ of its definition, else the settings': a type that this server does not define i
 from __future__ import annotations
 
 import random
+from collections.abc import Collection
 
 import orjson
 
 from holdfast.announcing import Gate, announce
+from holdfast.codec.hiding import marked_secrets, without
 from holdfast.codec.text import MESSAGE_LIMIT, TRACEBACK_LIMIT, storable
 from holdfast.core.attempt import Claim, Settlement
 from holdfast.core.lifecycle import (
@@ -51,15 +53,16 @@ class Judge:
         self._policy = settings.retry_policy
         self._gate = Gate(log)
 
-    def outcome(self, result: RemoteResult, *, cancel_requested: bool) -> Outcome:
+    def outcome(self, result: RemoteResult, claim: Claim) -> Outcome:
         """What the worker says. `PayloadRefused` for a result that no store may hold."""
         match result.status:
             case ResultStatus.COMPLETED:
                 return Succeeded(encoded(result.result, self._settings.max_result))
             case ResultStatus.FAILED:
-                return Failed(_storable(result.error), retry_after=result.retry_after)
+                error = _storable(result.error, self._secrets_of(claim))
+                return Failed(error, retry_after=result.retry_after)
             case ResultStatus.RELEASED:
-                return Stopped() if cancel_requested else Released()
+                return Stopped() if claim.cancel_requested else Released()
 
     def settle(self, claim: Claim, outcome: Outcome) -> Settlement:
         """What the task becomes."""
@@ -88,6 +91,12 @@ class Judge:
             )
         )
 
+    def _secrets_of(self, claim: Claim) -> frozenset[str]:
+        definition: AnyDefinition | None = self._registry.get(claim.name)
+        if definition is None:
+            return marked_secrets(claim.payload)
+        return definition.secrets_in(claim.payload)
+
     def _backoff(self, claim: Claim) -> Backoff:
         definition: AnyDefinition | None = self._registry.get(claim.name)
         if definition is None:
@@ -103,14 +112,16 @@ def encoded(value: Json, limit: int) -> bytes:
     return result
 
 
-def _storable(error: TaskError | None) -> TaskError:
-    """Whatever went wrong must be told, so its text is mended rather than refused."""
+def _storable(error: TaskError | None, secrets: Collection[str]) -> TaskError:
+    """Whatever went wrong must be told, so its text is mended rather than refused. The task's own
+    secrets are stars in it.
+    """
     if error is None:
         return TaskError(type="Error", message="the worker did not say what went wrong")
     trace = error.traceback
     return TaskError(
-        type=storable(error.type, 200),
-        message=storable(error.message, MESSAGE_LIMIT),
-        traceback=None if trace is None else storable(trace, TRACEBACK_LIMIT),
+        type=storable(without(error.type, secrets), 200),
+        message=storable(without(error.message, secrets), MESSAGE_LIMIT),
+        traceback=None if trace is None else storable(without(trace, secrets), TRACEBACK_LIMIT),
         retriable=error.retriable,
     )

@@ -4,7 +4,9 @@ not.
 
 from __future__ import annotations
 
-from holdfast.codec.secrets import masked
+import orjson
+
+from holdfast.core.shown import masked
 from holdfast.core.task import Json, Task
 from holdfast.definitions.registry import Registry
 
@@ -12,4 +14,6 @@ from holdfast.definitions.registry import Registry
 def parameters_of(task: Task, registry: Registry) -> Json:
     """A task's parameters, without its secrets."""
     definition = registry.get(task.name)
-    return masked(task.payload) if definition is None else definition.masked(task.payload)
+    if definition is None:
+        return masked(task.payload, orjson.loads)
+    return definition.masked(task.payload)

@@ -13,6 +13,7 @@ from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.limits import shown_retries
 from holdfast.core.priority import MICROSECONDS, Aging
 from holdfast.core.query import Page
+from holdfast.core.shown import decoded
 from holdfast.core.stats import Depth, QueueStats
 from holdfast.core.task import Added, Json, Priority, State, SubmitOutcome, Task, TaskError
 from holdfast.core.token import Token
@@ -60,7 +61,7 @@ class TaskView:
             "expires_at": task.expires_at,
             "timeout_seconds": task.timeout,
             "progress": _progress(task),
-            "result": decoded(task.result),
+            "result": decoded(task.result, orjson.loads),
             "error": self.error(task.error),
             "cancel_requested": task.cancel_requested,
             "trace_id": task.trace_id,
@@ -129,16 +130,6 @@ def brief(task: Task) -> Json:
         "status": task.state.value,
         "cancel_requested": task.cancel_requested,
     }
-
-
-def decoded(raw: bytes | None) -> Json:
-    """Stored JSON as a value; bytes that are none (encrypted, say) as text."""
-    if raw is None:
-        return None
-    try:
-        return orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return raw.decode(errors="replace")
 
 
 def submitted(added: Added, position: int | None) -> dict[str, Json]:

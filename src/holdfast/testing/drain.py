@@ -200,8 +200,8 @@ async def _attempt(run: Run, raised: Callable[[Exception], None]) -> Outcome:
             run.stop(StopReason.TIMED_OUT)
             return stopped(run, error)
         raised(error)
-        return judge(definition, error)
-    return accept(definition, value)
+        return judge(definition, run.claim.payload, error)
+    return accept(definition, run.claim.payload, value)
 
 
 async def _called(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -88,9 +88,9 @@ class CoroutineRunner:
         try:
             awaited = variables.run(_first_step, run, bodies)
         except StopIteration as end:
-            return accept(definition, end.value)
+            return accept(definition, run.claim.payload, end.value)
         except BaseException as error:  # noqa: BLE001 - SystemExit in a handler is the handler's error
-            return judge(definition, error)
+            return judge(definition, run.claim.payload, error)
         end_if_fork()
         return Suspended(bodies[0], variables, awaited)
 
@@ -112,7 +112,9 @@ class CoroutineRunner:
             self._deadlines.forget(run)
         if run.is_late(time.monotonic()):  # it blocked the loop: nobody could tell it
             run.stop_reason = StopReason.TIMED_OUT
-        return accept(run.definition, value) if run.stop_reason is None else stopped(run)
+        if run.stop_reason is not None:
+            return stopped(run)
+        return accept(run.definition, run.claim.payload, value)
 
     async def run(self, run: Run) -> Outcome:
         """Both parts, as every runner has it."""
@@ -206,4 +208,4 @@ def _came_out(run: Run, error: BaseException, task: asyncio.Task[Any]) -> Outcom
     if isinstance(error, asyncio.CancelledError) and task.cancelling():
         # Somebody ends the whole loop. That is no fault of the task: it goes back uncharged.
         return Released()
-    return judge(run.definition, error)
+    return judge(run.definition, run.claim.payload, error)

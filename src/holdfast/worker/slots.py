@@ -345,7 +345,7 @@ class Slots:
             run.stop(StopReason.DRAINED)
             return Released()
         log.error("worker.runner_failed", task_id=run.claim.task_id, exception=trace_of(error))
-        return judge(run.definition, error)
+        return judge(run.definition, run.claim.payload, error)
 
     def _conclude(self, run: Run, outcome: Outcome) -> None:
         if self._settled and run in self._settled:

@@ -92,7 +92,7 @@ class _Thread:
                 self._current = job
             outcome = _attempt(job)
         except BaseException as error:  # noqa: BLE001 - a second one, while the first was described
-            outcome = stopped(job.run) if job.run.stop_reason else judge(job.run.definition, error)
+            outcome = _came_out(job.run, error, at=None)
         # No `suppress` here: it is a call, and a planted exception may strike as it is made.
         while self._current is not None:
             try:  # noqa: SIM105 - see above
@@ -236,7 +236,13 @@ def _attempt(job: _Job) -> Outcome:
     try:
         return job.variables.run(_body, run)
     except BaseException as error:  # noqa: BLE001 - SystemExit in a handler is the handler's error
-        return judge(run.definition, error) if run.stop_reason is None else stopped(run, error)
+        return _came_out(run, error, at=error)
+
+
+def _came_out(run: Run, error: BaseException, *, at: BaseException | None) -> Outcome:
+    if run.stop_reason is not None:
+        return stopped(run, at)
+    return judge(run.definition, run.claim.payload, error)
 
 
 def _body(run: Run) -> Outcome:
@@ -250,4 +256,4 @@ def _body(run: Run) -> Outcome:
         value = definition.handler(*args, **kwargs)
     if definition.is_async:
         value = asyncio.run(value)
-    return accept(definition, value) if run.stop_reason is None else stopped(run)
+    return accept(definition, run.claim.payload, value) if run.stop_reason is None else stopped(run)

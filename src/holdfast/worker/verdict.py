@@ -2,14 +2,17 @@
 
 Errors are kept as text that every store can hold: no NUL, no lone surrogate, bounded in length.
 A traceback begins at the first frame that is not ours: the reader is looking for their own code.
+The task's own secrets are stars in all of it, before anything is cut, stored or said.
 """
 
 from __future__ import annotations
 
 import traceback
+from collections.abc import Collection
 from types import TracebackType
 from typing import Any, assert_never
 
+from holdfast.codec.hiding import without
 from holdfast.codec.text import MESSAGE_LIMIT, TRACEBACK_LIMIT, storable
 from holdfast.core.fleet import knows
 from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded, TimedOut, Unfit
@@ -28,27 +31,26 @@ from holdfast.worker.forks import end_if_fork
 from holdfast.worker.run import Run, StopReason
 
 
-def accept(definition: Definition[..., Any, Any], value: object) -> Outcome:
+def accept(definition: Definition[..., Any, Any], payload: bytes, value: object) -> Outcome:
     """The handler returned: keep its result, or say why it cannot be kept."""
     end_if_fork()
     try:
         return Succeeded(definition.dump_result(value))
     except Exception as error:  # noqa: BLE001 - a result's own __str__ or serializer may raise anything
-        return Failed(_unstorable(error))
+        return Failed(_unstorable(error, definition.secrets_in(payload)))
 
 
-def judge(definition: Definition[..., Any, Any], error: BaseException) -> Outcome:
+def judge(definition: Definition[..., Any, Any], payload: bytes, error: BaseException) -> Outcome:
     """The handler raised, or its arguments did not fit."""
     end_if_fork(error)
-    match error:
-        case Retry():
-            return Failed(describe(error), retry_after=error.after)
-        case Snooze():
-            return Released(delay=max(0.0, error.after))
-        case UnfitArguments():
-            return Unfit(describe(error), Reason.UNFIT_ARGUMENTS, SOONEST)
-        case _:
-            return Failed(describe(error, retriable=definition.is_retriable(error)))
+    if isinstance(error, Snooze):
+        return Released(delay=max(0.0, error.after))
+    secrets = definition.secrets_in(payload)
+    if isinstance(error, Retry):
+        return Failed(describe(error, secrets), retry_after=error.after)
+    if isinstance(error, UnfitArguments):
+        return Unfit(describe(error, secrets), Reason.UNFIT_ARGUMENTS, SOONEST)
+    return Failed(describe(error, secrets, retriable=definition.is_retriable(error)))
 
 
 def stopped(run: Run, error: BaseException | None = None) -> Outcome:
@@ -72,12 +74,14 @@ def unknown(name: str, suggestion: str | None) -> Outcome:
     return Unfit(error, Reason.UNKNOWN_TASK, 0.0, knows(name))
 
 
-def describe(error: BaseException, *, retriable: bool = True) -> TaskError:
-    """An exception as text."""
+def describe(
+    error: BaseException, secrets: Collection[str] = (), *, retriable: bool = True
+) -> TaskError:
+    """An exception as text, with stars for the secrets."""
     return TaskError(
         type=type(error).__qualname__,
-        message=storable(_message(error), MESSAGE_LIMIT),
-        traceback=_traceback(error),
+        message=storable(without(_message(error), secrets), MESSAGE_LIMIT),
+        traceback=_traceback(error, secrets),
         retriable=retriable,
     )
 
@@ -89,7 +93,7 @@ def _message(error: BaseException) -> str:
         return "(its text could not be made: __str__ raised)"
 
 
-def _traceback(error: BaseException) -> str | None:
+def _traceback(error: BaseException, secrets: Collection[str]) -> str | None:
     start = _first_foreign_frame(error.__traceback__)
     if start is None:
         return None
@@ -97,7 +101,7 @@ def _traceback(error: BaseException) -> str | None:
         lines = traceback.format_exception(type(error), error, start)
     except Exception:  # noqa: BLE001 - formatting calls __str__ and __repr__ of user objects
         lines = traceback.format_tb(start)
-    return storable("".join(lines), TRACEBACK_LIMIT)
+    return storable(without("".join(lines), secrets), TRACEBACK_LIMIT)
 
 
 def _first_foreign_frame(trace: TracebackType | None) -> TracebackType | None:
@@ -108,8 +112,8 @@ def _first_foreign_frame(trace: TracebackType | None) -> TracebackType | None:
     return None
 
 
-def _unstorable(error: Exception) -> TaskError:
-    reason = storable(_message(error), MESSAGE_LIMIT)
+def _unstorable(error: Exception, secrets: Collection[str]) -> TaskError:
+    reason = storable(without(_message(error), secrets), MESSAGE_LIMIT)
     return TaskError(
         type=type(error).__qualname__ if isinstance(error, PayloadRefused) else "PayloadRefused",
         message=f"the handler returned, but its result cannot be stored: {reason}",
@@ -120,8 +124,9 @@ def _unstorable(error: Exception) -> TaskError:
 def _out_of_time(run: Run, error: BaseException | None) -> TaskError:
     timeout = run.definition.timeout_of(run.claim)
     limit = "its timeout" if timeout is None else f"its timeout of {timeout:g} s"
+    secrets = () if error is None else run.definition.secrets_in(run.claim.payload)
     return TaskError(
         type=AttemptTimeout.__qualname__,
         message=f"the attempt ran longer than {limit} and was stopped",
-        traceback=None if error is None else _traceback(error),
+        traceback=None if error is None else _traceback(error, secrets),
     )

@@ -15,6 +15,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from pydantic import SecretStr
+
 from holdfast.app import Holdfast
 from holdfast.definitions.context import Context, context
 from holdfast.errors import AttemptTimeout, Fatal, Retry, Snooze
@@ -78,6 +80,11 @@ def fail(kind: str) -> None:
             raise KeyboardInterrupt
         case _:
             raise ValueError(kind)
+
+
+@app.task(executor="process")
+def leak(password: SecretStr) -> None:
+    raise ValueError(f"not {password.get_secret_value()}")
 
 
 @app.task(executor="process")

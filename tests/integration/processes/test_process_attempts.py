@@ -95,6 +95,14 @@ async def test_an_exception_becomes_an_error_and_the_process_lives_on(
     assert await pool.run(attempt(bodies.whoami)) == process
 
 
+async def test_a_secret_is_stars_in_the_error(pool: ProcessRunner, bodies: ModuleType) -> None:
+    outcome = await pool.run(attempt(bodies.leak, password="hunter2"))
+
+    assert isinstance(outcome, Failed)
+    assert outcome.error.message == "not **********"
+    assert "hunter2" not in (outcome.error.traceback or "")
+
+
 async def test_a_handler_may_ask_for_a_retry_or_to_be_run_later(
     pool: ProcessRunner, bodies: ModuleType
 ) -> None:

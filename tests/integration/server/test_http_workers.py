@@ -415,6 +415,14 @@ def test_a_worker_gets_the_secrets_that_nobody_else_is_shown(wire: Wire) -> None
     assert task["parameters"] == parameters
     assert "hunter2" not in json.dumps(wire.task(task_id))
 
+    error = {"type": "Error", "message": "no such user: ann/hunter2", "traceback": "at hunter2"}
+    told = wire.ask(worker, "result", done(task, status="failed", error=error))
+
+    assert told.status_code == 200
+    shown = wire.admin.get(f"/api/v1/tasks/{task_id}?traceback=true").json()["error"]
+    assert shown["message"] == "no such user: ann/**********"
+    assert shown["traceback"] == "at **********"
+
 
 @pytest.mark.parametrize(
     ("what", "body"),

@@ -10,6 +10,7 @@ from pydantic import BaseModel, SecretBytes, SecretStr
 
 from holdfast.app import Holdfast
 from holdfast.codec import secrets
+from holdfast.core.shown import masked
 from holdfast.errors import InvalidArguments, InvalidOption
 
 STARS = "**********"
@@ -42,7 +43,7 @@ def test_a_reader_without_the_definition_gets_stars_too(app: Holdfast) -> None:
     cards = [Card(holder="ann", number=SecretStr("4111")), Card(holder="bob", number=SecretStr(""))]
     payload = pay.call(cards, "1234").payload
 
-    shown = secrets.masked(payload)
+    shown = masked(payload)
 
     assert shown == {
         "cards": [{"holder": "ann", "number": STARS}, {"holder": "bob", "number": ""}],
@@ -60,7 +61,7 @@ def test_a_field_deep_inside_can_be_secret_by_name(app: Holdfast) -> None:
 
     expected = {"hooks": [{"url": "a", "token": STARS}, {"url": "b"}, {"token": STARS}], "n": 1}
     assert call.masked(payload) == expected
-    assert secrets.masked(payload) == expected
+    assert masked(payload) == expected
     assert call.load(payload)[1]["hooks"][0]["token"] == "t1"
 
 
@@ -80,7 +81,7 @@ def test_json_arguments_become_secrets_as_well(app: Holdfast) -> None:
 
     payload = login.options().call_json({"password": "hunter2"}).payload
 
-    assert secrets.masked(payload) == {"password": STARS}
+    assert masked(payload) == {"password": STARS}
 
 
 def test_an_ordinary_payload_is_stored_and_shown_as_before(app: Holdfast) -> None:
@@ -91,7 +92,7 @@ def test_an_ordinary_payload_is_stored_and_shown_as_before(app: Holdfast) -> Non
 
     assert orjson.loads(payload) == {"a": 1, "b": {"$secret": [["a"]]}}
     assert add.masked(payload) == {"a": 1, "b": {"$secret": [["a"]]}}
-    assert secrets.masked(payload) == {"a": 1, "b": {"$secret": [["a"]]}}
+    assert masked(payload) == {"a": 1, "b": {"$secret": [["a"]]}}
 
 
 def test_a_task_that_lost_its_secrets_in_a_deploy_still_runs(app: Holdfast) -> None:

@@ -102,7 +102,7 @@ class Body:
             outcome = copy_context().run(self._attempt, claim, definition, memory_limit)
         except BaseException as error:  # noqa: BLE001 - SystemExit in a handler is the handler's error
             self._end_unless_original(error)
-            outcome = _came_out(definition, error, memory_limit)
+            outcome = _came_out(definition, claim.payload, error, memory_limit)
         self._end_unless_original()
         _flush()
         return outcome
@@ -121,7 +121,7 @@ class Body:
             value = definition.handler(*args, **kwargs)
             if definition.is_async:
                 value = asyncio.run(self._await(value))
-        return accept(definition, value)
+        return accept(definition, claim.payload, value)
 
     def _end_unless_original(self, error: BaseException | None = None) -> None:
         # Asked of the kernel: a fork that C code made has run none of Python's hooks.
@@ -137,11 +137,15 @@ class Body:
 
 
 def _came_out(
-    definition: Definition[..., Any, Any], error: BaseException, memory_limit: int | None
+    definition: Definition[..., Any, Any],
+    payload: bytes,
+    error: BaseException,
+    memory_limit: int | None,
 ) -> Outcome:
     if isinstance(error, MemoryError) and memory_limit is not None:
-        return Failed(over_limit(memory_limit, None, describe(error).traceback))
-    return judge(definition, error)
+        said = describe(error, definition.secrets_in(payload))
+        return Failed(over_limit(memory_limit, None, said.traceback))
+    return judge(definition, payload, error)
 
 
 def _flush() -> None:
