@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.cli.command import Refused, Session, with_session
-from holdfast.cli.places import refuse_missing
+from holdfast.cli.places import open_to_others, refuse_missing
 from holdfast.cli.screen import STYLES, Answer, Screen
 from holdfast.cli.words import plural
 from holdfast.errors import SchemaMismatch, StoreError
@@ -58,6 +58,7 @@ async def _examine(app: Holdfast) -> list[Finding]:
                     app.settings.poll,
                     wants_redis=app.settings.redis_url is not None,
                 ),
+                *look.about_rights(open_to_others(app.settings.url)),
                 *look.about_check(await client.doctor()),
                 *look.about_workers(workers, lease),
                 *look.about_queues(stats, workers),

@@ -7,9 +7,11 @@ from __future__ import annotations
 import math
 import os
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
+from pathlib import Path
 from typing import Final
 
 from holdfast.cli.words import ago, duration, plural
@@ -124,6 +126,18 @@ def about_wake_ups(mode: str, poll: float, *, wants_redis: bool = False) -> Find
         "Nothing is lost by it. Set `redis_url`: MongoDB wakes nobody by itself. Behind pgbouncer "
         "in transaction mode, a direct connection or session pooling does it as well.",
     )
+
+
+def about_rights(wide: Sequence[Path]) -> Iterator[Finding]:
+    """Files of the store that others on this machine may open."""
+    if wide:
+        yield Finding(
+            Level.WARNING,
+            "file_rights",
+            f"Others than its owner may open {', '.join(map(str, wide))}. Arguments, results and "
+            "keys of all tasks are in there.",
+            f"If nobody else needs it: chmod 600 {' '.join(shlex.quote(str(p)) for p in wide)}",
+        )
 
 
 def about_check(problems: Sequence[str]) -> Iterator[Finding]:

@@ -19,6 +19,13 @@ def sqlite_url(path: Path) -> str:
     return f"sqlite:///{quote(str(path.absolute()))}"
 
 
+def open_to_others(url: str) -> list[Path]:
+    """The files of an SQLite store that not only their owner may read or write."""
+    path = sqlite_path(url)
+    parts = [] if path is None else [Path(f"{path}{end}") for end in ("", "-wal", "-shm")]
+    return [part for part in parts if part.exists() and part.stat().st_mode & 0o077]
+
+
 async def refuse_missing(url: str) -> None:
     """Opening a store makes it where there is none. Whoever only looks, in the wrong place, would
     be told that there is nothing, and leave a new store there.

@@ -76,6 +76,19 @@ def test_doctor_finds_the_queue_that_nobody_serves(world: World) -> None:
     assert all(f["fix"] for f in ran.json["findings"] if f["code"] == "queue_unserved")
 
 
+def test_doctor_warns_of_a_file_that_others_may_read(fresh: Shell) -> None:
+    fresh.ok("migrate")
+    private = fresh.ok("doctor")
+    database(fresh).chmod(0o644)
+
+    told = fresh.ok("doctor")
+
+    assert "file_rights" not in {finding["code"] for finding in private["findings"]}
+    (finding,) = (each for each in told["findings"] if each["code"] == "file_rights")
+    assert finding["level"] == "warning"
+    assert f"chmod 600 {database(fresh)}" in finding["fix"]
+
+
 def test_doctor_tells_where_each_setting_came_from(fresh: Shell) -> None:
     fresh.ok("migrate")
     (fresh.folder / "pyproject.toml").write_text("[tool.holdfast]\nconcurrency = 7\n")

@@ -161,6 +161,14 @@ async def submit_until_killed(path: str) -> None:
         await asyncio.gather(*(pump() for _ in range(5)))
 
 
+async def private_file(path: str) -> None:
+    os.umask(0)
+    async with SQLiteStore(path) as store:
+        await store.add(new_tasks(1), idempotency_window=WINDOW)
+        for end in ("", "-wal", "-shm"):
+            say(oct(os.stat(path + end).st_mode & 0o777))  # noqa: PTH116 - one name, three ends
+
+
 async def _enlist(store: SQLiteStore) -> WorkerId:
     info = worker_info(id=worker_id("child"))
     await store.register(info)
@@ -177,6 +185,7 @@ ROLES: dict[str, Callable[..., Coroutine[object, object, None]]] = {
         submit_same,
         claim_all,
         submit_until_killed,
+        private_file,
     )
 }
 

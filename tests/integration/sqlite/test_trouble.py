@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import subprocess
 import sys
@@ -16,6 +17,7 @@ from holdfast.errors import SchemaMismatch, StoreError, StoreUnavailable
 from holdfast.stores.sqlite import SQLiteStore, connection
 from holdfast.stores.sqlite.faults import explain
 from holdfast.stores.sqlite.queries import SCHEMA
+from holdfast.stores.sqlite.writer import Unit
 from holdfast.testing.factories import failure, new_tasks, success
 from holdfast.testing.suites.base import EVERYTHING, MANY, add, all_ids, claim, claim_one, submit
 
@@ -25,6 +27,11 @@ HERE = Path(__file__).parent
 def remove(path: Path) -> None:
     for part in path.parent.glob(f"{path.name}*"):
         part.unlink()
+
+
+def move(path: Path, folder: Path) -> None:
+    for part in path.parent.glob(f"{path.name}*"):
+        part.rename(folder / part.name)
 
 
 def run_child(role: str, *arguments: str | Path) -> str:
@@ -194,16 +201,87 @@ def test_a_store_carried_over_a_fork_says_so(path: Path) -> None:
 async def test_a_file_that_vanished_is_not_silently_replaced(
     store: SQLiteStore, path: Path, worker: WorkerId
 ) -> None:
-    """The open file lives on without a name; the first error makes the writer look for it."""
+    """The open file lives on without a name; who writes there would tell nobody."""
     await add(store, *new_tasks(3))
     remove(path)
 
-    with pytest.raises(sqlite3.ProgrammingError):
-        await store._write(lambda unit: unit.db.execute("SELECT ?"))
-    with pytest.raises(StoreUnavailable, match="cannot be opened"):
-        await submit(store)
+    for _ in range(2):
+        with pytest.raises(StoreUnavailable, match="deleted, moved or replaced"):
+            await submit(store)
+        with pytest.raises(StoreUnavailable, match="deleted, moved or replaced"):
+            await all_ids(store)
+        with pytest.raises(StoreUnavailable, match="deleted, moved or replaced"):
+            await claim(store, WorkerId("w"))
 
     assert list(path.parent.iterdir()) == []
+
+
+async def test_a_file_that_is_put_back_is_used_again_with_all_that_was_in_it(
+    store: SQLiteStore, path: Path, tmp_path: Path
+) -> None:
+    first = await submit(store)
+    (tmp_path / "away").mkdir()
+    move(path, tmp_path / "away")
+    with pytest.raises(StoreUnavailable):
+        await submit(store)
+
+    move(tmp_path / "away" / path.name, tmp_path)
+    second = await submit(store)
+
+    assert await all_ids(store) == [second, first]
+    assert list(await store.check()) == []
+
+
+async def test_a_file_that_was_replaced_gets_nothing_of_what_was_meant_for_the_old_one(
+    store: SQLiteStore, path: Path, tmp_path: Path
+) -> None:
+    await submit(store)
+    async with SQLiteStore(tmp_path / "other.db") as other:
+        kept = await submit(other)
+    remove(path)
+    (tmp_path / "other.db").rename(path)
+
+    with pytest.raises(StoreUnavailable, match="replaced"):
+        await submit(store)
+    second = await submit(store)
+
+    assert await all_ids(store) == [second, kept]
+
+
+async def test_a_file_that_goes_while_a_group_is_written_gets_no_acknowledgement(
+    store: SQLiteStore, path: Path
+) -> None:
+    def write_and_lose(unit: Unit) -> str:
+        unit.db.execute("INSERT INTO paused_queue VALUES ('mail')")
+        path.rename(path.with_suffix(".lost"))
+        return "done"
+
+    with pytest.raises(StoreUnavailable, match="Nothing was written"):
+        await store._write(write_and_lose)
+
+    path.with_suffix(".lost").rename(path)
+    assert not await store.resume("mail")
+
+
+def test_a_new_file_is_its_owner_s_alone_whatever_the_umask(path: Path) -> None:
+    said = run_child("private_file", path).split()
+
+    assert said == ["0o600", "0o600", "0o600"]
+
+
+def test_a_file_that_is_there_keeps_its_rights(path: Path) -> None:
+    path.touch()
+    path.chmod(0o640)
+
+    said = run_child("private_file", path).split()
+
+    assert said == ["0o640", "0o640", "0o640"]
+
+
+def test_who_only_looks_makes_no_file(path: Path) -> None:
+    assert asyncio.run(SQLiteStore(path).schema_version()) == 0
+
+    assert not path.exists()
 
 
 async def test_errors_of_tasks_may_hold_any_text(store: SQLiteStore, worker: WorkerId) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -16,6 +18,7 @@ from holdfast.stores.sqlite.queries import SCHEMA
 BUSY_TIMEOUT: Final = 10.0
 
 T = TypeVar("T")
+FileId = tuple[int, int]
 
 
 def connect(
@@ -25,6 +28,8 @@ def connect(
 
     Only `create` makes a missing file: a store whose file vanished must say so, not start afresh.
     """
+    if create:
+        _make_private(path)
     with explained(path):
         db = _open(path, "rwc" if create else "rw", kind)
         try:
@@ -36,6 +41,23 @@ def connect(
             db.close()
             raise
     return db
+
+
+def file_at(path: str | Path) -> FileId | None:
+    """Which file is there now. While one is open its number is not given to another."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - in every group commit, where a Path takes twice as long
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def vanished(path: Path) -> StoreUnavailable:
+    return StoreUnavailable(
+        f"{path} was deleted, moved or replaced while it was open. Nothing was written. Put the "
+        "file back, with its -wal if there is one; whatever is there then is used, and nothing "
+        "needs restarting. A new start makes a new, empty file."
+    )
 
 
 def connect_reader(path: Path) -> sqlite3.Connection:
@@ -64,6 +86,14 @@ def _open(
         cached_statements=512,
         factory=kind,
     )
+
+
+def _make_private(path: Path) -> None:
+    """Tasks hold what their submitters know: nobody else may read a new file. SQLite gives its -wal
+    and -shm the same rights. What is there already, or cannot be made, is left as it is.
+    """
+    with suppress(OSError):
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600))
 
 
 def patiently(act: Callable[[], T]) -> T:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Final, TypeVar
 
-from holdfast.stores.sqlite.connection import connect_reader
+from holdfast.stores.sqlite.connection import connect_reader, file_at, vanished
 from holdfast.stores.sqlite.faults import explained
 from holdfast.stores.sqlite.queries import SCHEMA
 
@@ -52,8 +52,15 @@ class Readers:
 
     def _connection(self) -> sqlite3.Connection:
         db: sqlite3.Connection | None = getattr(self._mine, "db", None)
+        found = file_at(self._path)
+        if db is not None and found != self._mine.file:
+            self._drop(db)  # another file is there now, or none
+            db = None
+        if found is None:
+            raise vanished(self._path)
         if db is None:
             db = self._mine.db = connect_reader(self._path)
+            self._mine.file = file_at(self._path)
             self._open.add(db)
         return db
 

@@ -325,7 +325,7 @@ class SQLiteStore:
         self._lanes.forget()
         self._pid = os.getpid()
         self._readers = Readers(self._path)
-        self._writer = Writer(self._path, self._clock, self._lanes)
+        self._writer = Writer(self._path, self._clock, self._lanes, forget=self._numbers.forget)
         self._writer.start(db)
 
     async def close(self) -> None:

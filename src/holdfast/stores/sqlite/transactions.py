@@ -27,7 +27,14 @@ from holdfast.errors import HoldfastError, LeaseLost
 from holdfast.ports.clock import Clock
 from holdfast.shielding import to_the_end
 from holdfast.stores.sqlite import settlements
-from holdfast.stores.sqlite.connection import connect, connect_reader, patiently
+from holdfast.stores.sqlite.connection import (
+    FileId,
+    connect,
+    connect_reader,
+    file_at,
+    patiently,
+    vanished,
+)
 from holdfast.stores.sqlite.faults import explained
 from holdfast.stores.sqlite.haste import HASTE
 from holdfast.stores.sqlite.lanes import Lanes
@@ -58,6 +65,7 @@ class SQLiteTransaction:
 
     def __init__(self, path: Path, clock: Clock, claim: Claim, *, is_blocking: bool) -> None:
         self._path = path
+        self._file: FileId | None = None
         self._clock = clock
         self._claim = claim
         self._is_blocking = is_blocking
@@ -94,6 +102,7 @@ class SQLiteTransaction:
     def _begin(self) -> None:
         with explained(self._path):
             db = self._db = connect(self._path, kind=LentConnection)
+            self._file = file_at(self._path)
             patiently(self._take_turn)
             fence = (self._claim.task_id, self._claim.attempt, self._claim.worker_id)
             if db.execute(TRANSACTIONS["holds_lease"], fence).fetchone() is None:
@@ -121,6 +130,8 @@ class SQLiteTransaction:
             for refusal in settlements.save_carefully(unit, [settlement], unit.now):
                 raise LeaseLost(refusal.task_id, refusal.attempt, holder=refusal.holder)
             unit.tally.write(db)
+            if file_at(self._path) != self._file:
+                raise vanished(self._path)
             db.execute(SCHEMA["commit"])
 
     def _was_committed(self) -> bool:

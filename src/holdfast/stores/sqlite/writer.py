@@ -13,6 +13,10 @@ the caller does not know the outcome and repeats itself, which the port makes sa
 
 **Recovery.** After a failure of the file or the disk the connection is dropped, and the next group
 opens another. Nothing but the file has state.
+
+**A file that is gone is noticed.** SQLite goes on writing into a file that was deleted or replaced,
+and nobody would ever read it. So every group looks before COMMIT, and before it answers without
+one, whether the file at the path is still the one that is open; if not, all in it are refused.
 """
 
 from __future__ import annotations
@@ -28,9 +32,9 @@ from enum import Enum
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
-from holdfast.errors import HoldfastError, StoreError
+from holdfast.errors import HoldfastError, StoreError, StoreUnavailable
 from holdfast.ports.clock import Clock
-from holdfast.stores.sqlite.connection import patiently
+from holdfast.stores.sqlite.connection import FileId, file_at, patiently, vanished
 from holdfast.stores.sqlite.faults import explain
 from holdfast.stores.sqlite.lanes import Key, Lane, Lanes
 from holdfast.stores.sqlite.queries import SCHEMA
@@ -106,18 +110,23 @@ class Job:
 class Writer:
     """Takes jobs from any thread and event loop, in order of arrival."""
 
-    def __init__(self, path: Path, clock: Clock, lanes: Lanes) -> None:
+    def __init__(
+        self, path: Path, clock: Clock, lanes: Lanes, *, forget: Callable[[], None]
+    ) -> None:
         self._path = path
+        self._name = str(path)
         self._clock = clock
         self._lanes = lanes
+        self._forget = forget
         self._db: sqlite3.Connection | None = None
+        self._file: FileId | None = None
         self._inbox = queue.SimpleQueue[Job | None]()
         self._is_stopped = False
         self._thread = threading.Thread(target=self._loop, name="holdfast-writer", daemon=True)
 
     def start(self, db: sqlite3.Connection) -> None:
         """Begin to serve, on a connection that is set up."""
-        self._db = db
+        self._db, self._file = db, file_at(self._name)
         self._thread.start()
 
     def stop(self) -> None:
@@ -205,6 +214,8 @@ class Writer:
     def _serve(self, jobs: list[Job]) -> None:
         try:
             unit = self._unit()
+            if any(job.peek for job in jobs):
+                self._look()
             left = patiently(
                 lambda: [job for job in jobs if not _is_answered_by_peeking(job, unit)]
             )
@@ -220,7 +231,7 @@ class Writer:
             self._run(jobs)
         except Exception as error:  # noqa: BLE001  # the others must not pay for it
             self._undo(error)
-            if len(jobs) == 1:
+            if len(jobs) == 1 or isinstance(error, StoreUnavailable):
                 self._fail(jobs, error)
                 return
             for job in jobs:
@@ -231,6 +242,7 @@ class Writer:
         for job in jobs:
             job.answer = job.work(unit)
         unit.tally.write(unit.db)
+        self._look()
         unit.db.execute(SCHEMA["commit"])
         for job in jobs:
             job.is_done = True
@@ -242,10 +254,22 @@ class Writer:
     def _unit(self) -> Unit:
         return Unit(self._connection(), self._lanes, self._clock)
 
+    def _look(self) -> None:
+        """Let go of a file that is no longer the one at the path. What was remembered of it is
+        not asked of another: this group is refused, the next one opens what is there.
+        """
+        if file_at(self._name) != self._file:
+            self._drop()
+            self._forget()
+            raise vanished(self._path)
+
     def _connection(self) -> sqlite3.Connection:
         if self._db is None:
             self._lanes.forget()  # it may be another file now
+            if file_at(self._name) is None:
+                raise vanished(self._path)
             self._db = open_database(self._path)
+            self._file = file_at(self._name)
         return self._db
 
     def _undo(self, error: Exception) -> None:
