@@ -70,9 +70,8 @@ async def serve(
             url = url_of(door)
             server = Server(service, app.settings.max_connections)
             again.append(server.stop)
-            chores = [asyncio.ensure_future(_keep_house(app, opening))]
+            chores = [asyncio.ensure_future(_keep_house(app, opening, stopping))]
             chores.append(asyncio.ensure_future(server.stop_when_asked()))
-            opening.add_done_callback(lambda _: _has_failed(opening) and stopping.set())
             try:
                 log.info("server.started", url=url, store=app.client.store.url)
                 await server.answer(door, lambda: announce(url))
@@ -189,10 +188,14 @@ def url_of(door: socket.socket) -> str:
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
-async def _keep_house(app: Holdfast, opening: asyncio.Future[bool]) -> None:
-    """The maintenance, from the moment the store is there."""
+async def _keep_house(
+    app: Holdfast, opening: asyncio.Future[bool], stopping: asyncio.Event
+) -> None:
+    """The maintenance, from the moment the store is there; or the end, if it will not do."""
     await asyncio.wait([opening])
-    if not _has_failed(opening) and opening.result():
+    if _has_failed(opening):
+        stopping.set()
+    elif opening.result():
         await asyncio.gather(app.maintain(), patrol(Courier(await app.verbs())))
 
 

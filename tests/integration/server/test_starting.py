@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -17,6 +18,7 @@ from tests.integration.server.shop import make_app
 from holdfast import ConfigError, Holdfast, SchemaMismatch
 from holdfast.errors import StoreRefused
 from holdfast.server.running import serve
+from holdfast.testing.eventually import eventually
 from holdfast.testing.servers.mongo import MongoServer
 from holdfast.testing.servers.postgres import PostgresServer
 
@@ -32,9 +34,10 @@ async def started(
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     stopping = asyncio.Event()
     serving = asyncio.create_task(
-        serve(app, port=0, announce=ready.set_result, stopping=stopping, **where)  # type: ignore[arg-type]
+        serve(app, port=0, announce=ready.set_result, stopping=stopping, **where)
     )
-    await asyncio.wait({ready, serving}, timeout=PATIENCE, return_when="FIRST_COMPLETED")
+    first: list[asyncio.Future[Any]] = [ready, serving]
+    await asyncio.wait(first, timeout=PATIENCE, return_when="FIRST_COMPLETED")
     if serving.done():
         serving.result()
     try:
@@ -59,15 +62,17 @@ async def says_why_and_serves_later(app: Holdfast, bring: Callable[[], object]) 
 
         await asyncio.to_thread(bring)
 
-        async with asyncio.timeout(PATIENCE):
-            while (await client.get("/readyz")).status_code != 200:
-                await asyncio.sleep(0.1)
+        await eventually(lambda: _is_ready(client), within=PATIENCE, every=0.1)
         _, token = await app.client.tokens.create("t", ["submit"])
         sent = await client.post(
             "/api/v1/tasks", json=BODY, headers={"Authorization": f"Bearer {token}"}
         )
         assert sent.status_code == 201
     assert serving.exception() is None
+
+
+async def _is_ready(client: httpx.AsyncClient) -> bool:
+    return (await client.get("/readyz")).status_code == 200
 
 
 async def test_it_answers_while_the_folder_of_its_file_is_missing(tmp_path: Path) -> None:
@@ -111,7 +116,7 @@ async def test_it_ends_if_the_store_that_came_has_no_token_and_the_door_is_open(
 ) -> None:
     folder = tmp_path / "later"
     app = make_app(f"sqlite:///{folder}/tasks.db")
-    async with started(app, host="0.0.0.0") as (_, serving):  # noqa: S104 - that is the point
+    async with started(app, host="0.0.0.0") as (_, serving):
         folder.mkdir()
 
         await asyncio.wait({serving}, timeout=PATIENCE)
@@ -125,3 +130,19 @@ async def test_an_account_that_is_refused_opens_no_door(postgres: PostgresServer
     with pytest.raises(StoreRefused):
         async with started(app):
             pass
+
+
+async def test_a_file_that_was_deleted_under_a_server_makes_it_unready(tmp_path: Path) -> None:
+    app = make_app(f"sqlite:///{tmp_path}/tasks.db")
+    async with started(app) as (client, _):
+        _, token = await app.client.tokens.create("t", ["submit"])
+        headers = {"Authorization": f"Bearer {token}"}
+        (tmp_path / "tasks.db").rename(tmp_path / "elsewhere.db")
+
+        refused = await client.post("/api/v1/tasks", json=BODY, headers=headers)
+        ready = await client.get("/readyz")
+
+        assert (refused.status_code, refused.json()["code"]) == (503, "store_unavailable")
+        assert (ready.status_code, ready.json()["missing"]) == (503, ["store"])
+        (tmp_path / "elsewhere.db").rename(tmp_path / "tasks.db")
+        await eventually(lambda: _is_ready(client), within=PATIENCE, every=0.1)
