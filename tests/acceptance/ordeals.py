@@ -41,7 +41,7 @@ def stay_away(trial: Trial, server: PostgresServer, *, seconds: float) -> None:
     assert_prompt(trial.end(), returned)
     for each in said:
         assert_calm(each, seconds=seconds)
-        assert "unavailable" in each
+        assert "store.lost" in each
         assert server.password not in each
     assert trial.load.refused > 0
 
@@ -103,7 +103,7 @@ def leave_without(stage: Stage, server: PostgresServer | MongoServer) -> None:
     done = [stage.shop.nap.submit(0.0) for _ in range(6)]
     until(lambda: stage.finished() == len(done))
     server.kill9()
-    until(lambda: all("unavailable" in worker.said() for worker in workers))
+    until(lambda: all("store.lost" in worker.said() for worker in workers))
     for worker in workers:
         worker.signal(signal.SIGTERM)
     assert [worker.wait(30) for worker in workers] == [0] * len(workers)

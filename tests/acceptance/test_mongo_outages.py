@@ -56,7 +56,7 @@ def test_a_server_that_is_away_is_waited_for_quietly(trial: Trial, own_mongo: Mo
     assert_prompt(trial.end(), returned, within=SOON)
     for each in said:
         assert_calm(each, seconds=away)
-        assert "unavailable" in each
+        assert "store.lost" in each
 
 
 def test_a_server_that_falls_silent_is_waited_for(trial: Trial, own_mongo: MongoServer) -> None:
