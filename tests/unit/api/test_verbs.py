@@ -174,10 +174,8 @@ class TestFinding:
 
     def test_tasks_of_just_this_name_are_found_too(self, app: MemoryApp) -> None:
         app.task(name="shop.mail")(lambda: None).submit()
-        other = MemoryApp()
-        with app, other:
-            own = other.task(name="mail")(lambda: None)
-            app.submit_many([own.call()])
+        other = MemoryApp().task(name="mail")(lambda: None)
+        app.submit_many([other.call()])
 
         assert app.count(name="mail") == 2
 
