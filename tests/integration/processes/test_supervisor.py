@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -173,6 +174,10 @@ async def test_a_second_sigterm_hands_running_work_back_uncharged(
     assert [attempt.ended for attempt in history.attempts] == [AttemptEnd.RELEASED]
 
 
+def says(service: Service, words: str) -> bool:
+    return words in service.log.read_text()
+
+
 async def test_a_third_sigterm_kills(app: Holdfast, start: Any, tmp_path: Path) -> None:
     service = start()
     await submit(app, "hold_the_gil", file=str(tmp_path / "pid"), seconds=60)
@@ -180,7 +185,7 @@ async def test_a_third_sigterm_kills(app: Holdfast, start: Any, tmp_path: Path) 
 
     for seen in ("how=drain", "how=now"):  # two that are pending at once are one to the kernel
         service.signal(signal.SIGTERM)
-        await eventually(lambda seen=seen: seen in service.log.read_text(), within=30)
+        await eventually(partial(says, service, seen), within=30)
     service.signal(signal.SIGTERM)
     code = await service.exit_code()
 
