@@ -13,6 +13,11 @@ from typing import Any
 
 BASE, TOKEN = os.environ["BASE"], os.environ["TOKEN"]
 PATIENCE = 60.0
+WORK = {"task_id", "task_type", "parameters", "timeout_seconds", "trace_id"}
+TASK = {
+    *("task_id", "status", "priority", "effective_priority", "created_at", "started_at"),
+    *("assigned_worker_id", "error", "timeout_seconds", "idempotency_key"),
+}
 
 
 def call(method: str, path: str, body: object = None) -> Any:
@@ -48,7 +53,7 @@ def work(here: str, wanted: list[str]) -> list[str]:
         beat = call("POST", f"{here}/heartbeat", {"current_load": 1, "status": "active"})
         assert beat["acknowledged"] is True, beat
         for task in polled["tasks"]:
-            assert {"task_id", "task_type", "parameters", "timeout_seconds"} <= task.keys(), task
+            assert task.keys() >= WORK, task
             seen.append(task["task_id"])
             done = {"task_id": task["task_id"], "status": "COMPLETED", "result": {"frames": 25}}
             call("POST", f"{here}/result", done)
@@ -79,10 +84,17 @@ def main() -> None:
         assert (task["status"], task["result"]) == ("completed", {"frames": 25}), task
         assert (task["retry_count"], task["max_retries"]) == (0, 2), task
         assert task["completed_at"], task
+        assert task["trace_id"], task
+        assert task.keys() >= TASK, task
+    never = submit("normal", requiredCapabilities=["quantum"])
+    assert call("DELETE", f"/api/tasks/{never}")["status"] == "cancelled"
     stats = numbers(completed=len(submitted))
     assert stats["queues"]["medium"] == stats["queues"]["normal"], stats
     assert stats["queues"]["high"]["depth"] == 0, stats
+    assert stats["queues"]["low"].keys() >= {"depth", "oldest_age_seconds"}, stats
     assert (stats["workers"]["active"], stats["workers"]["total_capacity"]) == (1, 5), stats
+    assert stats["workers"].keys() >= {"draining", "dead", "used_capacity"}, stats
+    assert stats["throughput"]["failed_last_minute"] == 0, stats
     sys.stdout.write("all as expected\n")
 
 
