@@ -344,6 +344,7 @@ OPTIONS = {
     "memory_limit": "what an attempt may add to its process (process executor)",
     "tags": 'words to find it by; `{"batch": "daily"}` is the tag `batch=daily`',
     "requires": "capabilities that a worker must have",
+    "keep": "`False`: forgotten, history and all, about a minute after it has succeeded",
     "secret_fields": "parameters, or places in them (`card.number`), that are shown as stars",
     "delay": "start no sooner than this from now",
     "run_at": "start no sooner than this instant",

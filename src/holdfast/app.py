@@ -198,11 +198,13 @@ class Holdfast(Face):
         does beside its work: for a process that runs none, such as a server.
         """
         from holdfast.worker.maintenance.crew import maintain  # noqa: PLC0415 - few need it
+        from holdfast.worker.maintenance.forgetter import Forgetter  # noqa: PLC0415
 
         client = await self.verbs()
         remote = client.remote
         try:
-            await maintain(client.store, client.dispatcher, self.settings, more=[remote.overseer])
+            more = (remote.overseer, Forgetter(client.store, self.registry))
+            await maintain(client.store, client.dispatcher, self.settings, more=more)
         finally:
             await remote.close()
 

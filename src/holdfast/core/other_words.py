@@ -30,6 +30,7 @@ SAME: Final[dict[str, str]] = {
 _BACKOFF = "is part of the backoff: `retry=exponential('5s', 2, cap='1h', jitter=True)`"
 _ALWAYS = "is how every task is handled here; leave it out"
 _CONTEXT = "is not needed: annotate the first parameter, `def task(ctx: Context, …)`"
+_UNKEPT = "is `keep=False` here: the whole task is forgotten, about a minute after it has succeeded"
 _KEPT = "is not an option of a task: the settings `retention` and `dead_letter_retention` say it"
 _NEXT = "is not an option: submit the next task from the handler of the first"
 _JSON = "is not an option: arguments and results are JSON"
@@ -48,8 +49,8 @@ ADVICE: Final[dict[str, str]] = {
     "ttl": _LATER,
     "result_ttl": _KEPT,
     "failure_ttl": _KEPT,
-    "ignore_result": _KEPT,
-    "store_results": _KEPT,
+    "ignore_result": _UNKEPT,
+    "store_results": "says what every task does here; `keep=False` forgets what succeeded",
     "base_retry_delay_seconds": _BACKOFF,
     "base_retry_delay": _BACKOFF,
     "default_retry_delay": "is `retry=fixed('3m')` here, or `retry=exponential('5s')`",

@@ -22,7 +22,7 @@ from holdfast.definitions.options import NO_OPTIONS, Executor, Options, SubmitKe
 from holdfast.definitions.signature import Signature, Unresolved
 from holdfast.definitions.spec import Spec
 from holdfast.definitions.submittable import Submittable, WithOptions
-from holdfast.errors import Fatal, InvalidArguments, Retry
+from holdfast.errors import Fatal, InvalidArguments, InvalidOption, Retry
 
 __all__ = ["Definition", "Executor"]
 
@@ -66,6 +66,7 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         self.tags = spec.tags
         self.requires = spec.requires
         self.secret_fields = spec.secret_fields
+        self.keep = spec.keep
         self._home = home
         self._signature = signature
         self._arguments: ArgumentCodec | None = None
@@ -157,6 +158,8 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
             self._argument_codec().check_limit(payload, limit)
 
     def _call(self, checked: Checked, options: Options) -> Call[R]:
+        if not self.keep:
+            _refuse_what_needs_keeping(options)
         codec, values = self._argument_codec(), checked.values
         payload = codec.dump(checked)
         lock, unique_key, fingerprint = options.lock, options.unique_key, None
@@ -198,6 +201,16 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
 
     def __repr__(self) -> str:
         return f"<task {self.name}>"
+
+
+def _refuse_what_needs_keeping(options: Options) -> None:
+    for name in ("callback", "idempotency_key"):
+        if getattr(options, name) is not None:
+            raise InvalidOption(
+                name,
+                "works as long as the task is kept, and this one is forgotten once it has "
+                "succeeded (`keep=False`). Drop one of the two; `unique_key` works with both.",
+            )
 
 
 class _Undefined(InvalidArguments):

@@ -54,6 +54,7 @@ class OpenDefinition(Definition[..., Json, Json]):
         self.tags = ()
         self.requires = frozenset({HTTP})
         self.secret_fields = ()
+        self.keep = True
 
     def check_limit(self, payload: bytes, limit: int) -> None:
         check_size(payload, limit)

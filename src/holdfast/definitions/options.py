@@ -43,7 +43,8 @@ class TaskKeywords(TypedDict, total=False):
     `timeout_growth` multiplies the time limit with every charged attempt, up to `timeout_cap`.
     `stop_grace` is how long a body that was asked to stop is left alone before it is interrupted.
     `lock` and a `unique` that is text are templates over the arguments. `secret_fields` are
-    parameters, or places in them (`card.number`), that are never shown.
+    parameters, or places in them (`card.number`), that are never shown. With `keep=False` a task
+    is forgotten, history and all, about a minute after it has succeeded.
     """
 
     name: str | None
@@ -64,6 +65,7 @@ class TaskKeywords(TypedDict, total=False):
     tags: Tags | None
     requires: str | Collection[str] | None
     secret_fields: str | Collection[str] | None
+    keep: bool | None
 
 
 class SubmitKeywords(TypedDict, total=False):

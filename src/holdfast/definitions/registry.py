@@ -17,6 +17,8 @@ class Registry(Mapping[str, AnyDefinition]):
 
     def __init__(self) -> None:
         self._definitions: dict[str, AnyDefinition] = {}
+        self.forgetful: set[str] = set()
+        """Names of tasks that are not kept once they have succeeded."""
 
     def add(self, definition: AnyDefinition) -> None:
         """Take a definition in. The same function again (a reload, a notebook) replaces itself;
@@ -30,6 +32,10 @@ class Registry(Mapping[str, AnyDefinition]):
                 f"{'.'.join(_origin(definition))}. Give one of them another `name=`.",
             )
         self._definitions[definition.name] = definition
+        if definition.keep:
+            self.forgetful.discard(definition.name)
+        else:
+            self.forgetful.add(definition.name)
 
     def names(self) -> tuple[str, ...]:
         return tuple(sorted(self._definitions))

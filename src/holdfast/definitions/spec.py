@@ -40,6 +40,7 @@ class Spec:
     tags: tuple[str, ...] = ()
     requires: frozenset[str] = frozenset()
     secret_fields: tuple[str, ...] = ()
+    keep: bool = True
 
 
 _AT_A_SUBMIT: Mapping[str, str] = {
@@ -133,6 +134,12 @@ def _growth(option: str, value: object) -> float:
     raise InvalidOption(option, f"expected a number from 1 to 100, got {value!r}")
 
 
+def _truth(option: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise InvalidOption(option, f"expected True or False, got {value!r}")
+
+
 def _memory(option: str, value: object) -> int:
     size = readers.reread(option, parse_size, value)
     if size < 1024 * 1024:
@@ -155,4 +162,5 @@ _READERS: Mapping[str, Callable[[str, object], object]] = {
     "memory_limit": _memory,
     "tags": readers.read_tags,
     "requires": readers.read_capabilities,
+    "keep": _truth,
 }

@@ -28,6 +28,7 @@ from holdfast.worker.deadlines import Deadlines
 from holdfast.worker.feeder import Feeder
 from holdfast.worker.ledger import Ledger
 from holdfast.worker.loopwatch import LoopWatch
+from holdfast.worker.maintenance.forgetter import Forgetter
 from holdfast.worker.membership import Membership
 from holdfast.worker.middleware.chain import Middleware, chain
 from holdfast.worker.pace import Pace
@@ -82,6 +83,7 @@ class Engine:
         )
         self._store = store
         self.herald = Herald(store, dispatcher.wake, own=settings.served_queues)
+        self.forgetter = Forgetter(store, registry)
         self.ledger = Ledger(
             registry,
             settings,
@@ -89,6 +91,7 @@ class Engine:
             wake=dispatcher.wake,
             nudge=self._nudge,
             let_go=self.herald.let_go,
+            forget=self.forgetter.note,
             gate=self._gate,
         )
         self.feeder = Feeder(

@@ -33,6 +33,7 @@ class _Echo(NamedTuple):
 
     queue: str
     lock: str | None
+    is_forgotten: bool
 
 
 class Ledger:
@@ -47,9 +48,12 @@ class Ledger:
         wake: Callable[[Mapping[str, int]], None],
         nudge: Callable[[float], None],
         let_go: Callable[[Collection[str]], None],
+        forget: Callable[[TaskId], None],
         gate: Gate,
     ) -> None:
         self._registry = registry
+        self._forgetful = registry.forgetful
+        self._forget = forget
         self._crash_limit = settings.crash_limit
         self._policy = settings.retry_policy
         self._save = save
@@ -63,15 +67,19 @@ class Ledger:
         """This attempt has ended thus."""
         if isinstance(outcome, Succeeded):
             settlement = settle(claim, outcome, backoff=_never, crash_limit=self._crash_limit)
-            has_echo = claim.lock is not None
+            is_forgotten = claim.name in self._forgetful
+            has_echo = is_forgotten or claim.lock is not None
             if self._gate.open:
                 self._gate.completed(claim)
         else:
+            is_forgotten = False
             settlement = self.decide(claim, outcome)
             has_echo = claim.lock is not None or settlement.cause is not None
             announce(log, claim, settlement)
         if has_echo:
-            self._echoes[claim.task_id, claim.attempt] = _Echo(claim.queue, claim.lock)
+            self._echoes[claim.task_id, claim.attempt] = _Echo(
+                claim.queue, claim.lock, is_forgotten
+            )
         self._save(settlement)
 
     def decide(self, claim: Claim, outcome: Outcome) -> Settlement:
@@ -82,6 +90,8 @@ class Ledger:
         """This one is on disk already, by its handler's own transaction."""
         if self._gate.open:
             self._gate.completed(claim)
+        if claim.name in self._forgetful:
+            self._forget(claim.task_id)
         if claim.lock is not None:
             self._nudge(0.0)
             self._let_go((claim.lock,))
@@ -96,6 +106,8 @@ class Ledger:
             echo = self._echoes.pop((one.task_id, one.attempt), None)
             if echo is None:
                 continue
+            if echo.is_forgotten:
+                self._forget(one.task_id)
             if echo.lock is not None:
                 keys.add(echo.lock)
                 self._nudge(0.0)

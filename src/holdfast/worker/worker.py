@@ -213,6 +213,7 @@ class Worker:
             engine.reporter.run(),
             patrol(engine.cancels, jitter=0.0),
             patrol(engine.membership),
+            patrol(engine.forgetter),
             patrol(engine.loop_watch, jitter=0.0),
             patrol(Sendoff(self._store, lessee=engine.membership, on_asked=self._send_home)),
         ]

@@ -195,7 +195,7 @@ class TestOptions:
             name="n", queue="mail", priority="medium", max_retries=7, timeout="1m",
             timeout_growth=2, timeout_cap="3m", stop_grace="9s", retry=fixed("5s"),
             no_retry_for=KeyError, executor="process", memory_limit="64MiB", tags=["a", "b", "a"],
-            requires={"gpu"}, unique=True, lock="doc:{doc}", secret_fields="doc",
+            requires={"gpu"}, unique=True, lock="doc:{doc}", secret_fields="doc", keep=False,
         )  # fmt: skip
         def task(doc: int) -> None: ...
 
@@ -210,11 +210,21 @@ class TestOptions:
         assert task.memory_limit == 64 * 1024 * 1024
         assert (task.tags, task.requires) == (("a", "b"), frozenset({"gpu"}))
         assert task.secret_fields == ("doc",)
+        assert task.keep is False
 
     def test_the_test_above_names_every_option(self) -> None:
         source = inspect.getsource(self.test_every_option_is_read)
 
         assert [name for name in TaskKeywords.__annotations__ if f"{name}=" not in source] == []
+
+    @pytest.mark.parametrize("option", ["callback", "idempotency_key"])
+    def test_what_is_not_kept_promises_nothing_for_later(self, app: MemoryApp, option: Any) -> None:
+        @app.task(keep=False)
+        def ping() -> None: ...
+
+        given: Any = {option: "https://example.org/"}
+        with pytest.raises(InvalidOption, match=f"{option}: .*keep=False"):
+            ping.options(**given).submit()
 
     def test_handlers_run_where_they_belong(self, app: MemoryApp) -> None:
         @app.task
