@@ -12,7 +12,7 @@ UNLESS_NONE = $(if $(ARGS),|| [ $$? -eq 5 ])
 # Tests start hundreds of Python processes: each may use what the one before it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run demo test check format setup bench soak docs build clean
+.PHONY: help run demo test quick check format setup bench soak docs build clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,10 @@ test: ## Run every test, the ones that kill processes included
 	@scripts/setup test
 	$(PYTEST) -n $(JOBS) --ignore tests/acceptance $(ARGS) $(UNLESS_NONE)
 	$(PYTEST) -n $(HEAVY_JOBS) tests/acceptance $(ARGS) $(UNLESS_NONE)
+
+quick: ## Run the tests that start no servers, in a few minutes: one part at a time, and two stores
+	@scripts/setup test
+	$(PYTEST) -n $(JOBS) tests/unit tests/conformance/test_memory.py tests/conformance/test_sqlite.py $(ARGS)
 
 check: ## Format, lint, types and layers, without changing anything
 	@scripts/setup test
