@@ -16,7 +16,7 @@ from holdfast.core.task import Priority, State, TaskId, WorkerId
 from holdfast.definitions import readers
 from holdfast.definitions.handle import Handle
 from holdfast.definitions.instants import read_instant
-from holdfast.errors import InvalidOption, TaskNotFound
+from holdfast.errors import AttemptTimeout, InvalidOption, TaskNotFound
 
 TaskRef = str | UUID | Handle[Any]
 """A task by its id, or by a handle on it."""
@@ -58,6 +58,8 @@ def where(**words: Unpack[FilterKeywords]) -> TaskFilter:
     }
     if "state" in fields:
         fields["states"] = fields.pop("state")
+        if _means_timeout(given["state"]):
+            fields.setdefault("error_type", AttemptTimeout.__name__)
     return TaskFilter(**fields)
 
 
@@ -104,8 +106,22 @@ def read_state(option: str, word: object) -> State:
     return State(text)
 
 
+def _means_timeout(value: object) -> bool:
+    """Elsewhere `timeout` is a state of its own; here it is how some dead letters came to be."""
+    words = [str(word).strip().lower() for word in _many(value)]
+    if "timeout" in words and set(words) != {"timeout"}:
+        raise InvalidOption(
+            "state", "'timeout' stands alone: it means the dead letters that ran out of time"
+        )
+    return "timeout" in words
+
+
+def _many(value: object) -> Collection[object]:
+    return value if isinstance(value, Collection) and not isinstance(value, str) else [value]
+
+
 def _states(option: str, value: object) -> frozenset[State]:
-    many = value if isinstance(value, Collection) and not isinstance(value, str) else [value]
+    many = _many(value)
     if not many:
         raise InvalidOption(option, "expected at least one state, got none")
     return frozenset(read_state(option, word) for word in many)

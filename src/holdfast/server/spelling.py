@@ -29,7 +29,9 @@ MEANT: Final = {
     **dict.fromkeys(("delay", "countdown", "schedule_in"), "delay_seconds"),
     **dict.fromkeys(("eta", "scheduled_at", "scheduled_for", "schedule_at"), "run_at"),
     **dict.fromkeys(("retries", "max_attempts", "max_tries"), "max_retries"),
-    **dict.fromkeys(("base_retry_delay_seconds", "retry_delay", "backoff"), "retry"),
+    **dict.fromkeys(
+        ("base_retry_delay_seconds", "retry_delay", "retry_jitter", "backoff"), "retry"
+    ),
     **dict.fromkeys(("callback", "webhook", "webhook_url"), "callback_url"),
     **dict.fromkeys(("capabilities", "requires"), "required_capabilities"),
     **dict.fromkeys(("state", "states"), "status"),

@@ -78,6 +78,7 @@ def test_a_member_in_both_spellings_is_refused(live_server: LiveServer) -> None:
         ("timeoutMs", "Did you mean"),
         ("countdown", "It is 'delay_seconds' here."),
         ("maxAttempts", "It is 'max_retries' here."),
+        ("retryJitter", "It is 'retry' here."),
         ("qeue", "Did you mean 'queue'?"),
     ],
 )

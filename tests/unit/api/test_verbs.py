@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from datetime import timedelta
 from itertools import chain, pairwise
@@ -299,3 +300,21 @@ class TestIds:
         (second,) = maker.make(1)
 
         assert second > first
+
+
+def test_the_word_timeout_means_those_that_ran_out_of_time(app: MemoryApp) -> None:
+    @app.task(max_retries=0, timeout="10ms")
+    async def stuck() -> None:
+        await asyncio.sleep(60)
+
+    @app.task(max_retries=0)
+    def broken() -> None:
+        raise ValueError
+
+    late, _ = stuck.submit(), broken.submit()
+    app.drain()
+
+    assert [task.id for task in app.list(state="TIMEOUT").tasks] == [late.id]
+    assert app.count(state="dead_letter") == 2
+    with pytest.raises(InvalidOption, match="state: 'timeout' stands alone"):
+        app.count(state=["timeout", "failed"])
