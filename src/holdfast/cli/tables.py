@@ -169,7 +169,7 @@ def show_why(screen: Screen, why: Why) -> None:
 
 def show_workers(screen: Screen, workers: Sequence[WorkerInfo]) -> None:
     if not workers:
-        screen.line("No worker has registered yet. Start one: holdfast worker module:app")
+        screen.line("No worker is alive. Start one: holdfast worker module:app")
         return
     columns = ("id", "status", "load", "host", "pid", "version", "started", "last beat",
                "capabilities", "queues")  # fmt: skip

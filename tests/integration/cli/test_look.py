@@ -256,3 +256,11 @@ def test_json_is_one_document_even_for_text_beyond_ascii(fresh: Shell) -> None:
 
     assert out.count("\n") == 1
     assert json.loads(out)["payload"]["to"] == "Ωmega"
+
+
+def test_workers_that_have_left_are_not_said_never_to_have_come(fresh: Shell) -> None:
+    fresh.submit("send_mail", {"to": "ann"})
+    fresh.work()
+
+    assert fresh.run("workers").out.startswith("No worker is alive.")
+    assert "stopped" in fresh.run("workers", "--all").out

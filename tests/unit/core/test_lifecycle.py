@@ -275,7 +275,7 @@ class TestEveryAttempt:
             assert instead == found
         else:
             assert instead == found._replace(
-                state=State.CANCELLED, delay=0.0, cause=None, reason=Reason.CANCELLED
+                state=State.CANCELLED, delay=0.0, cause=None, reason=Reason.CANCELLED, needs=None
             )
         assert cancelled_instead(instead) == instead
 
