@@ -208,7 +208,7 @@ def test_a_union_passes_as_long_as_json_can_tell(app: MemoryApp, hint: Any, valu
     assert type(arrived) is type(value)
 
 
-def test_a_payload_says_everything_in_the_order_of_the_signature(app: MemoryApp) -> None:
+def test_a_payload_says_what_was_given_in_the_order_of_the_signature(app: MemoryApp) -> None:
     @app.task
     def mail(
         to: str, copies: int = 1, *, urgent: bool = False, note: str | None = None
@@ -216,14 +216,15 @@ def test_a_payload_says_everything_in_the_order_of_the_signature(app: MemoryApp)
 
     payload = mail.call(urgent=True, to="ann").payload
 
-    assert payload == b'{"to":"ann","copies":1,"urgent":true,"note":null}'
+    assert payload == b'{"to":"ann","urgent":true}'
 
 
 def test_a_default_of_none_needs_no_optional_annotation(app: MemoryApp) -> None:
     @app.task
     def mail(to: str = None) -> None: ...  # type: ignore[assignment] # noqa: RUF013
 
-    assert mail.load(mail.call().payload) == ((), {"to": None})
+    assert mail.load(mail.call().payload) == ((), {})
+    assert mail.load(mail.call(to="ann").payload) == ((), {"to": "ann"})
 
 
 def test_a_default_without_a_json_form_is_left_to_the_function(app: MemoryApp) -> None:
@@ -243,7 +244,7 @@ def test_every_kind_of_parameter_is_called_back_as_it_was_called(app: MemoryApp)
     def odd(a: int, /, b: int, *rest: float, c: int = 3, **extra: str) -> None: ...
 
     assert odd.load(odd.call(1, 2, c=4).payload) == ((1,), {"b": 2, "c": 4})
-    assert odd.load(odd.call(1, b=2).payload) == ((1,), {"b": 2, "c": 3})
+    assert odd.load(odd.call(1, b=2).payload) == ((1,), {"b": 2})
     call = odd.call(1, 2, 3.5, 4, c=5, a="x", z="y")
     assert call.payload == b'{"a":1,"b":2,"rest":[3.5,4.0],"c":5,"extra":{"a":"x","z":"y"}}'
     assert odd.load(call.payload) == ((1, 2, 3.5, 4.0), {"c": 5, "a": "x", "z": "y"})

@@ -175,7 +175,7 @@ class TestDraining:
 
         assert handle.history().attempts[0].ended is AttemptEnd.ERROR
 
-    def test_stored_arguments_that_no_longer_fit_fail_the_task(self, app: MemoryApp) -> None:
+    def test_stored_arguments_that_no_longer_fit_make_a_dead_letter(self, app: MemoryApp) -> None:
         def version_1(n: int) -> None: ...
 
         def version_2(n: int, m: int) -> None: ...
@@ -187,7 +187,7 @@ class TestDraining:
 
         with pytest.raises(TaskFailed, match="another version of the function") as failed:
             handle.result()
-        assert failed.value.state == "failed"
+        assert failed.value.state == "dead_letter"
 
     def test_an_unknown_task_fails(self, app: MemoryApp) -> None:
         @app.task(name="work")

@@ -59,7 +59,7 @@ def test_a_field_deep_inside_can_be_secret_by_name(app: Holdfast) -> None:
 
     payload = call.call([{"url": "a", "token": "t1"}, {"url": "b"}, {"token": "t3"}]).payload
 
-    expected = {"hooks": [{"url": "a", "token": STARS}, {"url": "b"}, {"token": STARS}], "n": 1}
+    expected = {"hooks": [{"url": "a", "token": STARS}, {"url": "b"}, {"token": STARS}]}
     assert call.masked(payload) == expected
     assert masked(payload) == expected
     assert call.load(payload)[1]["hooks"][0]["token"] == "t1"
@@ -72,7 +72,7 @@ def test_secret_bytes_and_a_secret_that_is_left_out_work(app: Holdfast) -> None:
     payload = sign.call(SecretBytes(b"\xff\x00")).payload
 
     assert sign.load(payload)[1]["key"].get_secret_value() == b"\xff\x00"
-    assert sign.masked(payload) == {"key": STARS, "more": None}
+    assert sign.masked(payload) == {"key": STARS}
 
 
 def test_json_arguments_become_secrets_as_well(app: Holdfast) -> None:
