@@ -21,7 +21,7 @@ from holdfast.core.attempt import History
 from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, UNFINISHED
-from holdfast.core.query import Page, TaskFilter
+from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, State, Task, TaskId, WorkerId
 from holdfast.core.why import Why, explain
@@ -159,15 +159,17 @@ class Client:
         limit: int = 100,
         after: str | None = None,
         oldest_first: bool = False,
+        by_end: bool = False,
         **words: Unpack[FilterKeywords],
     ) -> Page:
         """A page of tasks, newest first unless told otherwise. Its `next`, passed as `after`,
-        brings the next one.
+        brings the next one. With `by_end`, those that have ended, the last end first.
         """
         if not 1 <= limit <= MOST_PER_PAGE:
             raise InvalidOption("limit", f"expected 1 to {MOST_PER_PAGE}, got {limit}")
         chosen = chosen_by(which, words, self.registry.full_name)
-        page = await self.store.list(chosen, limit=limit, after=after, oldest_first=oldest_first)
+        order = Order.of(oldest_first=oldest_first, by_end=by_end)
+        page = await self.store.list(chosen, limit=limit, after=after, order=order)
         return replace(page, tasks=tuple(map(keys.shown, page.tasks)))
 
     async def count(

@@ -22,7 +22,7 @@ from holdfast.core.lifecycle import (
     TimedOut,
     WorkerLost,
 )
-from holdfast.core.query import TaskFilter
+from holdfast.core.query import Order, TaskFilter
 from holdfast.core.task import Cost, NewTask, Priority, Progress, State, TaskId, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.factories import HEAD_STARTS, new_task, settled, task_error, worker_info
@@ -141,8 +141,8 @@ class Life:
 
     def look(self, draw: random.Random) -> None:
         where, limit = _filter(draw), draw.randint(1, 4)
-        oldest_first = draw.random() < 0.5
-        self.pair.both(lambda store: _pages(store, where, limit, oldest_first=oldest_first))
+        order = draw.choice(list(Order))
+        self.pair.both(lambda store: _pages(store, where, limit, order=order))
         self.pair.both(lambda store: store.count(where, limit=limit))
         for task in draw.sample(self.known, min(len(self.known), 3)):
             self.pair.both(lambda store, id_=task.id: _standing(store, id_))  # type: ignore[misc]
@@ -243,12 +243,10 @@ async def _standing(store: Store, task_id: TaskId) -> object:
     return found and replace(found, ahead_cap=0)
 
 
-async def _pages(
-    store: Store, where: TaskFilter, limit: int, *, oldest_first: bool
-) -> list[list[TaskId]]:
+async def _pages(store: Store, where: TaskFilter, limit: int, order: Order) -> list[list[TaskId]]:
     found, cursor = [], None
     while True:
-        page = await store.list(where, limit=limit, after=cursor, oldest_first=oldest_first)
+        page = await store.list(where, limit=limit, after=cursor, order=order)
         found.append([task.id for task in page.tasks])
         cursor = page.next
         if cursor is None:

@@ -12,7 +12,7 @@ from holdfast.cli.choice import DryRun, Ids, act, choose, would_be
 from holdfast.cli.command import Session, Yes, confirm, with_client
 from holdfast.cli.filters import DeadWhere, about_name, read_pace
 from holdfast.cli.screen import Answer, Screen
-from holdfast.cli.tasks import After, Limit
+from holdfast.cli.tasks import After, ByEnd, Limit
 from holdfast.cli.words import duration, plural
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State
@@ -32,10 +32,15 @@ Pace = Annotated[
 @app.command("list")
 @with_client
 async def list_dead(
-    session: Session, where: DeadWhere, limit: Limit = 25, after: After = None
+    session: Session,
+    where: DeadWhere,
+    limit: Limit = 25,
+    after: After = None,
+    by_end: ByEnd = False,
 ) -> Answer:
-    """List dead letters, newest first."""
-    page = await session.client.list(replace(where, states=DEAD), limit=limit, after=after)
+    """List dead letters, newest first, or by the time of their death."""
+    dead = replace(where, states=DEAD)
+    page = await session.client.list(dead, limit=limit, after=after, by_end=by_end)
 
     def human(screen: Screen) -> None:
         from holdfast.cli.tables import show_page  # noqa: PLC0415

@@ -26,15 +26,16 @@ Limit = Annotated[int, typer.Option("--limit", "-l", min=1, max=1000, help="At m
 After = Annotated[
     str | None, typer.Option("--after", metavar="CURSOR", help="Go on after an earlier page.")
 ]
+ByEnd = Annotated[bool, typer.Option("--by-end", help="Those that have ended, the last end first.")]
 
 
 @app.command("list")
 @with_client
 async def list_tasks(
-    session: Session, where: Where, limit: Limit = 25, after: After = None
+    session: Session, where: Where, limit: Limit = 25, after: After = None, by_end: ByEnd = False
 ) -> Answer:
     """List tasks, newest first."""
-    page = await session.client.list(where, limit=limit, after=after)
+    page = await session.client.list(where, limit=limit, after=after, by_end=by_end)
 
     def human(screen: Screen) -> None:
         from holdfast.cli.tables import show_page  # noqa: PLC0415

@@ -15,6 +15,7 @@ from holdfast.core.duration import Duration
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.lifecycle import is_terminal
 from holdfast.core.limits import UNLIMITED
+from holdfast.core.query import Order
 from holdfast.core.stats import QueueStats, Stats
 from holdfast.core.task import Json, Priority, State
 from holdfast.core.why import Why
@@ -123,11 +124,14 @@ class Verbs:
         limit: int = 100,
         after: str | None = None,
         oldest_first: bool = False,
+        by_end: bool = False,
         **words: Unpack[FilterKeywords],
     ) -> Talk[RemotePage]:
-        """A page of tasks, newest first. Its `next`, passed as `after`, brings the next one."""
+        """A page of tasks, newest first. Its `next`, passed as `after`, brings the next one. With
+        `by_end`, those that have ended, the last end first.
+        """
         query = {**query_of(words), "limit": str(limit)}
-        query |= {"sort": "created_at"} if oldest_first else {}
+        query["sort"] = Order.of(oldest_first=oldest_first, by_end=by_end).value
         query |= {} if after is None else {"cursor": after}
         return reading.page((yield from ask("GET", TASKS, query=query)))
 

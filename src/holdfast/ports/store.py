@@ -45,7 +45,7 @@ from typing import Protocol, Self, runtime_checkable
 
 from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
-from holdfast.core.query import Page, TaskFilter
+from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, WorkerId
 from holdfast.ports.callbacks import CallbackStore
@@ -82,14 +82,14 @@ class TaskStore(Protocol):
         *,
         limit: int,
         after: str | None = None,
-        oldest_first: bool = False,
+        order: Order = Order.NEWEST,
     ) -> Page:
-        """Matching tasks, newest id first (or oldest), `limit` at most, after the cursor of the
-        page before.
+        """Matching tasks in this order, `limit` at most, after the cursor of the page before.
+        Tasks that ended at the same instant are in the order of their ids.
 
         `Page.next` is None as soon as nothing more matches: no empty last page. Tasks added or
         forgotten between two pages neither repeat nor hide others. `InvalidOption` for what is no
-        cursor, and for a cursor of the other direction.
+        cursor, and for a cursor of another order.
         """
         ...
 

@@ -9,7 +9,7 @@ from itertools import accumulate, takewhile
 from typing import Final, TypeVar
 
 from holdfast.core.attempt import Attempt, Event, History
-from holdfast.core.query import Page, TaskFilter, page_of
+from holdfast.core.query import Order, Page, TaskFilter, page_of
 from holdfast.core.task import Task, TaskError
 from holdfast.server.reach import Reach
 
@@ -21,18 +21,18 @@ T = TypeVar("T")
 
 
 async def read_page(
-    reach: Reach, which: TaskFilter, *, limit: int, after: str | None, oldest_first: bool
+    reach: Reach, which: TaskFilter, *, limit: int, after: str | None, order: Order
 ) -> Page:
     """A page of up to `limit` tasks, and of `PAGE_BYTES` unless its first one alone is larger."""
     found: list[Task] = []
     left = PAGE_BYTES
     while True:
         step = min(STEP, limit - len(found))
-        page = await reach.list(which, limit=step, after=after, oldest_first=oldest_first)
+        page = await reach.list(which, limit=step, after=after, order=order)
         for task in page.tasks:
             left -= _size_of_task(task)
             if left < 0 and found:
-                return page_of([*found, task], limit=len(found), oldest_first=oldest_first)
+                return page_of([*found, task], limit=len(found), order=order)
             found.append(task)
         after = page.next
         if after is None or len(found) == limit:

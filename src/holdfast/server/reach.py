@@ -15,7 +15,7 @@ from typing import Any, Final
 from holdfast.client import Client
 from holdfast.core.attempt import History
 from holdfast.core.ids import marked
-from holdfast.core.query import Page, TaskFilter
+from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.task import Added, Priority, Task, TaskId
 from holdfast.core.token import Bounds, Scope, Token
 from holdfast.core.why import Why, explain
@@ -61,11 +61,11 @@ class Reach:
             raise TaskNotFound(task.id)
         return task
 
-    async def list(
-        self, which: TaskFilter, *, limit: int, after: str | None, oldest_first: bool
-    ) -> Page:
-        within = self._bounds.within(which)
-        return await self._client.list(within, limit=limit, after=after, oldest_first=oldest_first)
+    async def list(self, which: TaskFilter, *, limit: int, after: str | None, order: Order) -> Page:
+        within, by_end = self._bounds.within(which), order.is_by_end
+        return await self._client.list(
+            within, limit=limit, after=after, oldest_first=order.is_ascending, by_end=by_end
+        )
 
     async def history(self, task_id: str) -> History:
         await self._find(task_id)

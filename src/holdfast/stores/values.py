@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from holdfast.core.attempt import Report, Settlement
 from holdfast.core.lifecycle import TERMINAL
-from holdfast.core.query import TaskFilter
+from holdfast.core.query import Edge, Order, TaskFilter
 from holdfast.core.task import Cause, Cost, NewTask, State, Task, WorkerId
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -132,6 +132,20 @@ def is_between(at: datetime | None, first: datetime | None, end: datetime | None
     if at is None:
         return first is None and end is None
     return (first is None or first <= at) and (end is None or at < end)
+
+
+def is_behind(task: Task, edge: Edge | None, order: Order) -> bool:
+    """Whether a list in this order has the task behind that place."""
+    if order.is_by_end:
+        if task.finished_at is None:
+            return False
+        if edge is None or edge.ended_at is None:
+            return True
+        here, there = (task.finished_at, task.id), (edge.ended_at, edge.task_id)
+        return here > there if order.is_ascending else here < there
+    if edge is None:
+        return True
+    return task.id > edge.task_id if order.is_ascending else task.id < edge.task_id
 
 
 def matches(task: Task, where: TaskFilter) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from holdfast.core.query import TaskFilter
+from holdfast.core.query import Order, TaskFilter
 from holdfast.core.task import Priority, State, TaskId
 from holdfast.stores.postgres import filters, listing
 from holdfast.stores.postgres.store import PostgresStore
@@ -48,11 +48,11 @@ async def store(fresh_database: str) -> AsyncIterator[PostgresStore]:
         yield store
 
 
-async def _pages(store: PostgresStore, where: TaskFilter, *, oldest_first: bool) -> list[TaskId]:
+async def _pages(store: PostgresStore, where: TaskFilter, order: Order) -> list[TaskId]:
     found: list[TaskId] = []
     cursor = None
     while True:
-        page = await store.list(where, limit=4, after=cursor, oldest_first=oldest_first)
+        page = await store.list(where, limit=4, after=cursor, order=order)
         found += [task.id for task in page.tasks]
         cursor = page.next
         if cursor is None:
@@ -63,12 +63,12 @@ async def _pages(store: PostgresStore, where: TaskFilter, *, oldest_first: bool)
 async def test_a_deep_list_is_the_same_as_a_short_one(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch, picked: int
 ) -> None:
-    short = [await _pages(store, where, oldest_first=False) for where in FILTERS]
+    short = [await _pages(store, where, order=Order.NEWEST) for where in FILTERS]
     monkeypatch.setattr(filters, "_FEW", 0)
     monkeypatch.setattr(listing, "_PICKED", picked)
 
-    newest = [await _pages(store, where, oldest_first=False) for where in FILTERS]
-    oldest = [await _pages(store, where, oldest_first=True) for where in FILTERS]
+    newest = [await _pages(store, where, order=Order.NEWEST) for where in FILTERS]
+    oldest = [await _pages(store, where, order=Order.OLDEST) for where in FILTERS]
 
     assert newest == short
     assert oldest == [ids[::-1] for ids in short]
@@ -78,7 +78,7 @@ async def test_a_deep_list_is_the_same_as_a_short_one(
 async def test_a_deep_count_is_the_same_as_a_short_one(
     store: PostgresStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    short = [len(await _pages(store, where, oldest_first=False)) for where in FILTERS]
+    short = [len(await _pages(store, where, order=Order.NEWEST)) for where in FILTERS]
 
     assert [await store.count(where, limit=1000) for where in FILTERS] == short
     assert await store.count(FILTERS[0], limit=2) == 2

@@ -11,11 +11,11 @@ from itertools import product
 import asyncpg
 import pytest
 
-from holdfast.core.query import TaskFilter
+from holdfast.core.query import Order, TaskFilter
 from holdfast.core.task import State, TaskId, WorkerId
 from holdfast.ports.dispatcher import EVERYBODY
 from holdfast.stores.postgres.connections import Connection as Database
-from holdfast.stores.postgres.listing import Listing
+from holdfast.stores.postgres.listing import Listing, rows_by_end
 from holdfast.stores.postgres.queries import queries
 from holdfast.stores.postgres.reads import snapshot
 from holdfast.stores.postgres.store import PostgresStore
@@ -92,14 +92,14 @@ async def test_with_a_million_tasks_no_verb_walks_the_backlog(
     ids = [row[0] for row in first]
 
     claim = await pages(db, sql["claim"], "w", None, [], 10, None)
-    save = await pages(db, sql["save"], "w", ids, [1] * 10, [b"null"] * 10, *[None] * 12, None)
+    save = await pages(db, sql["save"], "w", ids, [1] * 10, [b"null"] * 10, *[None] * 14)
     numbers = await pages(db, sql["numbers"], None)
     ahead = await pages(db, sql["ahead"], "default", MANY // 2, ids[0], 1000)
     ended, waits = [
         await db.fetchval("SELECT id::text FROM holdfast.task WHERE rank = $1", int(MANY * share))
         for share in (0.1, 0.200_1)
     ]
-    lists = {}
+    lists: dict[object, int] = {}
     async with db.transaction():
         await db.execute(sql["pin"])
         for states, last, oldest_first in product(
@@ -111,6 +111,11 @@ async def test_with_a_million_tasks_no_verb_walks_the_backlog(
             asked = Listing(sql, TaskFilter(states=states), 10, last, oldest_first)
             assert await asked.rows(watched)  # type: ignore[arg-type]
             lists[states, last, oldest_first] = watched.pages
+        for order in (Order.LAST_ENDED, Order.FIRST_ENDED):
+            watched = Watched(db)
+            dead = TaskFilter(states=frozenset({State.DEAD_LETTER}))
+            assert await rows_by_end(watched, sql, dead, 10, None, order)  # type: ignore[arg-type]
+            lists[order] = watched.pages
         deep = {}
         for last, oldest_first in product((None, TaskId(waits)), (False, True)):
             watched = Watched(db)

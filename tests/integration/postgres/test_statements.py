@@ -25,6 +25,8 @@ def test_every_block_is_used_and_every_name_exists() -> None:
     used |= {f"{place}_by_id" for place in ("ready", "waiting", "retrying", "blocked", "running")}
     used |= {"done_after", "done_later_than", "pictures_newest_first", "pictures_oldest_first"}
     used |= {"not_asked", "key_is_free", "newest_first", "newest_done_first", "oldest_done_first"}
+    used |= {"last_ended", "first_ended", "pictures_last_ended", "pictures_first_ended"}
+    used |= {"ended_after", "ended_later_than", "edge"}
     used |= set(re.findall(r'_ask\("(\w+)"', code))
     used |= {f"vacuum_{table}" for table in ("ready", "run", "waiting", "blocked", "tally")}
     used |= {f"shrink_{table}" for table in ("ready", "run", "waiting", "blocked")}

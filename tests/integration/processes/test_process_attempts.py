@@ -8,8 +8,8 @@ from types import ModuleType
 import pytest
 
 from holdfast.core.attempt import Report
-from holdfast.core.lifecycle import Failed, Released, Succeeded
-from holdfast.core.task import Cost, Progress
+from holdfast.core.lifecycle import Failed, Released, Succeeded, Unfit
+from holdfast.core.task import Cost, Progress, Reason
 from holdfast.settings import Settings
 from holdfast.testing.eventually import eventually
 from holdfast.worker.processes import runner as module
@@ -114,13 +114,14 @@ async def test_a_handler_may_ask_for_a_retry_or_to_be_run_later(
     assert snooze == Released(delay=9)
 
 
-async def test_arguments_that_do_not_fit_are_not_retried(
+async def test_arguments_that_do_not_fit_are_left_to_others(
     pool: ProcessRunner, bodies: ModuleType
 ) -> None:
     outcome = await pool.run(attempt(bodies.add, a="many"))
 
-    assert isinstance(outcome, Failed)
-    assert (outcome.error.type, outcome.error.retriable) == ("InvalidArguments", False)
+    assert isinstance(outcome, Unfit)
+    assert (outcome.error.type, outcome.reason) == ("UnfitArguments", Reason.UNFIT_ARGUMENTS)
+    assert (outcome.again_in, outcome.needs) == (1.0, None)
 
 
 async def test_a_result_that_cannot_be_stored_is_an_error(

@@ -130,6 +130,7 @@ def test_what_is_no_priority_is_refused(live_server: LiveServer, given: object) 
     answer = live_server.admin.post(TASKS, json=body)
 
     assert (answer.status_code, answer.json()["field"]) == (422, "priority")
+    assert "0 to 9" in answer.json()["detail"]
 
 
 def test_null_is_as_if_it_were_left_out(live_server: LiveServer) -> None:

@@ -90,11 +90,15 @@ def ids(answer: httpx.Response) -> list[str]:
     return [task["task_id"] for task in answer.json()["tasks"]]
 
 
-@pytest.mark.parametrize("sort", ["-created_at", "created_at"])
+@pytest.mark.parametrize("sort", ["-created_at", "created_at", "-finished_at", "finished_at"])
 def test_pages_follow_each_other_in_the_order_asked_for(
     either_server: LiveServer, sort: str
 ) -> None:
     submitted = [submit(either_server, parameters={"a": n}) for n in range(7)]
+    if sort.endswith("finished_at"):
+        submitted = [submitted[n] for n in (3, 0, 6, 2, 5)]
+        for task in submitted:
+            either_server.admin.post(f"{TASKS}/{task}/cancel")
     client, found, cursor = either_server.client("read"), [], None
 
     while True:
@@ -106,7 +110,7 @@ def test_pages_follow_each_other_in_the_order_asked_for(
         if cursor is None:
             break
 
-    assert found == (submitted if sort == "created_at" else submitted[::-1])
+    assert found == (submitted[::-1] if sort.startswith("-") else submitted)
 
 
 def test_a_cursor_of_the_other_order_is_a_conflict(live_server: LiveServer) -> None:

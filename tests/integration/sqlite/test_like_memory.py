@@ -15,7 +15,7 @@ import pytest
 
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.callback import Callback
-from holdfast.core.query import TaskFilter
+from holdfast.core.query import Order, TaskFilter
 from holdfast.core.stats import Stats
 from holdfast.core.task import Cost, NewTask, Priority, Progress, State, TaskId, WorkerId
 from holdfast.errors import HoldfastError
@@ -223,12 +223,11 @@ class Story:
 
     async def look(self) -> None:
         where = self.where()
-        page = await self.pair.ask(lambda store: store.list(where, limit=4))
-        await self.pair.ask(lambda store: store.list(where, limit=4, after=page.next))
-        page = await self.pair.ask(lambda store: store.list(where, limit=4, oldest_first=True))
-        await self.pair.ask(
-            lambda store: store.list(where, limit=4, after=page.next, oldest_first=True)
-        )
+        for order in Order:
+            page = await self.pair.ask(lambda store, o=order: store.list(where, limit=4, order=o))  # type: ignore[misc]
+            await self.pair.ask(
+                lambda store, o=order, p=page: store.list(where, limit=4, after=p.next, order=o)  # type: ignore[misc]
+            )
         await self.pair.ask(lambda store: store.count(where, limit=7))
         await self.pair.ask(_stats)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.core.query import TaskFilter
+from holdfast.core.query import Order, TaskFilter
 from holdfast.core.task import State, WorkerId
 from holdfast.stores import sqlite
 from holdfast.stores.sqlite import SQLiteStore, numbers, queries
@@ -48,6 +48,8 @@ def test_every_block_is_used_and_every_name_exists() -> None:
         ("FILTERS", name)
         for name in ("after", "later_than", "dead_end", "waiting", "ready", "blocked", "running")
     }
+    used |= {("FILTERS", f"page_{order.name.lower()}") for order in Order}
+    used |= {("FILTERS", name) for name in ("ended_after", "ended_later_than", "edge")}
     used |= {("OPERATIONS", name) for name in OPERATIONS if name.startswith("columns_")}
     used |= {("CLAIMS", "due"), ("CLAIMS", "expired")}
 
@@ -68,7 +70,7 @@ HOT = {
     "complete": SETTLEMENTS["complete"],
     "find": SETTLEMENTS["find"],
     "finish": _spread(SETTLEMENTS["finish"], 10, 4),
-    "go_on": _spread(SETTLEMENTS["go_on"], 10, 4),
+    "go_on": _spread(SETTLEMENTS["go_on"], 11, 4),
     "cancel_requests": SETTLEMENTS["cancel_requests"],
     "moves": LOCKS["moves"],
     "step_back": LOCKS["step_back"],
@@ -148,9 +150,21 @@ def test_lists_walk_the_best_index(
 ) -> None:
     text = query(outside, where).text
 
-    steps = plan(outside, " ".join((FILTERS["columns"], text, FILTERS["newest_first"])))
+    steps = plan(outside, " ".join((FILTERS["columns"], text, FILTERS["page_newest"])))
 
     assert index in steps
+
+
+@pytest.mark.parametrize("order", ["page_last_ended", "page_first_ended"])
+def test_dead_letters_by_their_ends_are_in_an_index(
+    outside: sqlite3.Connection, order: str
+) -> None:
+    text = query(outside, TaskFilter(states=frozenset({State.DEAD_LETTER}))).text
+
+    parts = (FILTERS["columns"], text, FILTERS["and_ended"], FILTERS[order])
+    steps = plan(outside, " ".join(parts))
+
+    assert "SEARCH task USING INDEX task_finished (dead_end=?)" in steps
 
 
 async def test_the_cost_of_a_claim_does_not_grow_with_the_backlog_or_the_history(

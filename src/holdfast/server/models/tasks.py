@@ -80,7 +80,7 @@ class LivingMarks(Marks, total=False):
 class Paging(TypedDict, total=False):
     """Which page of a list."""
 
-    sort: Literal["-created_at", "created_at"]
+    sort: Literal["-created_at", "created_at", "-finished_at", "finished_at"]
     limit: Annotated[int, Field(ge=1, le=MOST_PER_PAGE)]
     cursor: words.Cursor
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, WithJsonSchema
+from pydantic_core import PydanticCustomError
 
 from holdfast.core.duration import LONGEST
 from holdfast.core.lifecycle import OTHER_WORDS
@@ -95,9 +96,14 @@ PRIORITY_WORDS: Final = ("critical", "high", "normal", "low", "medium")
 
 
 def _priority_word(value: object) -> object:
-    """A priority in our word for it; what is none is left to be refused."""
+    """A priority in our word for it."""
     priority = parse_priority(value)
-    return value if priority is None else priority.value
+    if priority is None:
+        words = ", ".join(PRIORITY_WORDS)
+        raise PydanticCustomError(
+            "priority", f"expected {words}, or a number from 0 to 9; larger is more urgent"
+        )
+    return priority.value
 
 
 PriorityWord = Annotated[
@@ -146,8 +152,10 @@ Traceparent = Annotated[
 Cursor = Annotated[
     str,
     StringConstraints(
-        pattern="^(oldest-)?[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$", max_length=100
+        pattern=r"^(oldest-|(first-)?ended-[0-9]{8}T[0-9]{6}\.[0-9]{6}\+0000-)?"
+        r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}$",
+        max_length=100,
     ),
 ]
-"""As the stores make them; one that belongs to the other sort order is a conflict, not a mistake in
+"""As the stores make them; one that belongs to another sort order is a conflict, not a mistake in
 its form."""

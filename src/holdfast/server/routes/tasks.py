@@ -8,7 +8,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.core.query import TaskFilter
+from holdfast.core.query import Order, TaskFilter
 from holdfast.core.task import Task
 from holdfast.errors import InvalidOption
 from holdfast.server import views
@@ -58,7 +58,7 @@ async def page_of(request: Request, which: TaskFilter, words: Search) -> Respons
             which,
             limit=words.get("limit", PAGE),
             after=words.get("cursor"),
-            oldest_first=words.get("sort") == "created_at",
+            order=Order(words.get("sort", Order.NEWEST)),
         )
     except InvalidOption as error:
         if error.option != "after":
@@ -66,7 +66,7 @@ async def page_of(request: Request, which: TaskFilter, words: Search) -> Respons
         raise Refused(
             409,
             "cursor_of_another_list",
-            "this cursor belongs to a list that is sorted the other way; begin anew without it",
+            "this cursor belongs to a list that is sorted in another way; begin anew without it",
             field="cursor",
         ) from None
     return answer((await service.view(await service.verbs())).page(page))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from itertools import islice
 from types import TracebackType
 from typing import Self
@@ -26,7 +27,7 @@ from holdfast.core.attempt import (
 )
 from holdfast.core.callback import Callback
 from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead, ended_idle_as
-from holdfast.core.query import Page, TaskFilter, page_of, read_cursor
+from holdfast.core.query import Order, Page, TaskFilter, page_of, read_cursor
 from holdfast.core.stats import Depth, QueueStats, Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, State, Task, TaskId, WorkerId
 from holdfast.errors import WorkerGone
@@ -42,6 +43,7 @@ from holdfast.stores.values import (
     as_time,
     created,
     holds_lease,
+    is_behind,
     matches,
     renewed,
     reported,
@@ -101,17 +103,17 @@ class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
         *,
         limit: int,
         after: str | None = None,
-        oldest_first: bool = False,
+        order: Order = Order.NEWEST,
     ) -> Page:
-        last = read_cursor(after, oldest_first=oldest_first)
+        edge = read_cursor(after, order)
+
+        def place(task: Task) -> tuple[datetime | None, TaskId]:
+            return (task.finished_at if order.is_by_end else None, task.id)
+
         with self._lock:
-            in_order = self._matching(where, newest_first=not oldest_first)
-            rest = (
-                task
-                for task in in_order
-                if last is None or (task.id > last if oldest_first else task.id < last)
-            )
-            return page_of(list(islice(rest, limit + 1)), limit=limit, oldest_first=oldest_first)
+            rest = [task for task in self._matching(where) if is_behind(task, edge, order)]
+            rest.sort(key=place, reverse=not order.is_ascending)
+            return page_of(rest[: limit + 1], limit=limit, order=order)
 
     async def count(self, where: TaskFilter, *, limit: int) -> int:
         with self._lock:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
+from types import MappingProxyType
 from typing import Final, NamedTuple
 
 from holdfast.core.ids import is_task_id
@@ -19,6 +20,7 @@ from holdfast.stores.postgres.values import can_be_text
 
 Value = str | int | list[str]
 
+NOTHING_MORE: Final[Mapping[str, Value]] = MappingProxyType({})
 _FEW: Final = 20_000
 _PLACES: Final = {
     State.QUEUED: ("ready", "waiting"),
@@ -52,17 +54,18 @@ async def query(
     sql: Queries,
     where: TaskFilter,
     *extra: str,
+    more: Mapping[str, Value] = NOTHING_MORE,
     in_order: bool = True,
-    **more: Value,
+    by_end: bool = False,
 ) -> Query | None:
     """Find the matching tasks; None if there cannot be any. Only ever walks all of them if the
     filter leaves no better way. `extra` are further clauses, `more` those that have a value.
-    `in_order`: they will be asked for by their ids.
+    `in_order`: they will be asked for by their ids; `by_end`: ended ones, by their ends.
     """
     if not _is_possible(where):
         return None
-    is_done = is_of_ended(where)
-    values = dict(_values(where, is_done=is_done)) | more
+    is_done = by_end or is_of_ended(where)
+    values = {**dict(_values(where, is_done=is_done)), **more}
     clauses = [sql[name] for name in (*values, *extra)]
     if is_done and where.states and where.states != TERMINAL:
         clauses.append(_ended(sql, where.states))

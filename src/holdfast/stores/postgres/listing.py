@@ -12,10 +12,20 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
-from holdfast.core.query import Page, TaskFilter, page_of
+from holdfast.core.lifecycle import TERMINAL
+from holdfast.core.query import Edge, Order, Page, TaskFilter, page_of
 from holdfast.core.task import State, TaskId
+from holdfast.stores.columns import in_us
 from holdfast.stores.postgres.connections import Connection
-from holdfast.stores.postgres.filters import Bound, Query, Value, bind, is_of_ended, query
+from holdfast.stores.postgres.filters import (
+    Bound,
+    Query,
+    Value,
+    bind,
+    is_of_ended,
+    narrowed,
+    query,
+)
 from holdfast.stores.postgres.lanes import Lanes
 from holdfast.stores.postgres.queries import Queries
 from holdfast.stores.postgres.reads import snapshot
@@ -24,6 +34,10 @@ from holdfast.stores.postgres.values import Row, task_of
 _PICKED: Final = 1000
 _SHOWN_IN_PLACES: Final = frozenset({"states", "queue", "priority"})
 """Fields of a filter that a row in a place can answer by itself."""
+_BY_END: Final = {
+    Order.LAST_ENDED: ("last_ended", "pictures_last_ended"),
+    Order.FIRST_ENDED: ("first_ended", "pictures_first_ended"),
+}
 _BY_ID: Final = {
     State.QUEUED: ("ready_by_id", "waiting_by_id"),
     State.RETRYING: ("retrying_by_id",),
@@ -39,18 +53,46 @@ async def page(
     where: TaskFilter,
     *,
     limit: int,
-    last: TaskId | None,
-    oldest_first: bool,
+    edge: Edge | None,
+    order: Order,
 ) -> Page:
     """One row more than asked for tells whether there is another page."""
     if limit <= 0:
         return Page(tasks=())
     async with snapshot(db, sql):
-        listing = Listing(sql, where, limit + 1, last, oldest_first)
-        rows = await listing.rows(db)
+        if order.is_by_end:
+            rows = await rows_by_end(db, sql, where, limit + 1, edge, order)
+        else:
+            last = None if edge is None else edge.task_id
+            listing = Listing(sql, where, limit + 1, last, order.is_ascending)
+            rows = await listing.rows(db)
         known = await lanes.know(db, {row["lane"] for row in rows})
     tasks = [task_of(row, known[row["lane"]]) for row in rows]
-    return page_of(tasks, limit=limit, oldest_first=oldest_first)
+    return page_of(tasks, limit=limit, order=order)
+
+
+async def rows_by_end(
+    db: Connection,
+    sql: Queries,
+    where: TaskFilter,
+    limit: int,
+    edge: Edge | None,
+    order: Order,
+) -> list[Row]:
+    """Ended tasks in the order of their ends. Of dead ends an index has them in it; to find the
+    place of one that completed, all that did are sorted.
+    """
+    side = "ended_later_than" if order.is_ascending else "ended_after"
+    more: dict[str, Value] = {}
+    if edge is not None and edge.ended_at is not None:
+        more = {side: in_us(edge.ended_at), "edge": edge.task_id}
+    found = await query(db, sql, narrowed(where, TERMINAL), more=more, by_end=True)
+    if found is None:
+        return []
+    inside, outside = _BY_END[order]
+    bound = bind(found, sql["pictures_of"], sql[inside], sql[outside], limit=limit)
+    rows: list[Row] = await db.fetch(bound.text, *bound.arguments)
+    return rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +129,7 @@ class Listing:
     async def _query(self, db: Connection, where: TaskFilter) -> Query | None:
         side = f"done_{self._side}" if is_of_ended(where) else self._side
         more: dict[str, Value] = {} if self.last is None else {side: self.last}
-        return await query(db, self.sql, where, in_order=True, **more)
+        return await query(db, self.sql, where, more=more)
 
     def _nearby(self, found: Query) -> Query:
         """The same among the next tasks by id, however many of them match."""

@@ -115,7 +115,7 @@ async def _change(
     await db.execute(sql["pin"])
     while len(changed) < limit:
         wanted = min(limit - len(changed), _AT_A_TIME)
-        found = await query(db, sql, where, *extra, later_than=last)
+        found = await query(db, sql, where, *extra, more={"later_than": last})
         if found is None:
             break
         bound = bind(found, sql["ids_of"], sql["oldest_first"], limit=wanted)

@@ -16,7 +16,7 @@ from typing import Self, TypeVar
 from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
 from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
-from holdfast.core.query import Page, TaskFilter, read_cursor
+from holdfast.core.query import Order, Page, TaskFilter, read_cursor
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, WorkerId
 from holdfast.core.token import Scope, Token
@@ -96,15 +96,14 @@ class PostgresStore:
         *,
         limit: int,
         after: str | None = None,
-        oldest_first: bool = False,
+        order: Order = Order.NEWEST,
     ) -> Page:
-        last = read_cursor(after, oldest_first=oldest_first)
+        edge = read_cursor(after, order)
         return await self._read(
             lambda db: listing.page(
-                db, self._sql, self._lanes, where,
-                limit=limit, last=last, oldest_first=oldest_first,
+                db, self._sql, self._lanes, where, limit=limit, edge=edge, order=order
             )
-        )  # fmt: skip
+        )
 
     async def count(self, where: TaskFilter, *, limit: int) -> int:
         return await self._read(lambda db: reads.count(db, self._sql, where, limit=limit))

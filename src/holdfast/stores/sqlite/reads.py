@@ -8,12 +8,13 @@ from typing import Final
 
 from holdfast.core.attempt import Attempt, Claim, Event, History
 from holdfast.core.fleet import WorkerInfo
-from holdfast.core.query import Page, TaskFilter, page_of
+from holdfast.core.lifecycle import TERMINAL
+from holdfast.core.query import Edge, Order, Page, TaskFilter, page_of
 from holdfast.core.stats import Standing
 from holdfast.core.task import AttemptEnd, Cause, Priority, State, Task, TaskId, WorkerId
 from holdfast.stores.callees import callees
-from holdfast.stores.columns import as_time, error_of
-from holdfast.stores.sqlite.filters import query
+from holdfast.stores.columns import as_time, error_of, in_us
+from holdfast.stores.sqlite.filters import narrowed, query
 from holdfast.stores.sqlite.lanes import Lanes
 from holdfast.stores.sqlite.numbers import ended_last_minute
 from holdfast.stores.sqlite.queries import (
@@ -24,12 +25,19 @@ from holdfast.stores.sqlite.queries import (
     SETTLEMENTS,
     TASKS,
     WORKERS,
+    Value,
     as_json,
 )
 from holdfast.stores.sqlite.tally import DONE, READY, RUNNING
 from holdfast.stores.sqlite.values import claim_of, safe_text, task_of, worker_of
 
 _AHEAD_CAP: Final = 1000
+_ORDERS: Final = {
+    Order.NEWEST: "page_newest",
+    Order.OLDEST: "page_oldest",
+    Order.LAST_ENDED: "page_last_ended",
+    Order.FIRST_ENDED: "page_first_ended",
+}
 
 
 def get(db: sqlite3.Connection, lanes: Lanes, task_id: TaskId) -> Task | None:
@@ -43,19 +51,30 @@ def page(
     where: TaskFilter,
     *,
     limit: int,
-    last: TaskId | None,
-    oldest_first: bool,
+    edge: Edge | None,
+    order: Order,
 ) -> Page:
     """One row more than asked for tells whether there is another page."""
     if limit <= 0:
         return Page(tasks=())
-    side = "later_than" if oldest_first else "after"
-    found = query(db, where, **({} if last is None else {side: last}))
-    order = FILTERS["oldest_page"] if oldest_first else FILTERS["newest_first"]
-    sql = " ".join((FILTERS["columns"], found.text, order))
+    if order.is_by_end:
+        where = narrowed(where, TERMINAL)
+    found = query(db, where, **_behind(edge, order))
+    is_ended = [FILTERS["and_ended"]] if order.is_by_end else []
+    sql = " ".join([FILTERS["columns"], found.text, *is_ended, FILTERS[_ORDERS[order]]])
     rows = db.execute(sql, found.values | {"limit": limit + 1}).fetchall()
     tasks = [task_of(row, lanes.lookup(db, row["lane"])) for row in rows]
-    return page_of(tasks, limit=limit, oldest_first=oldest_first)
+    return page_of(tasks, limit=limit, order=order)
+
+
+def _behind(edge: Edge | None, order: Order) -> dict[str, Value]:
+    """The clauses for what comes after the page before, with their values."""
+    if edge is None:
+        return {}
+    if edge.ended_at is None:
+        return {"later_than" if order.is_ascending else "after": edge.task_id}
+    side = "ended_later_than" if order.is_ascending else "ended_after"
+    return {side: in_us(edge.ended_at), "edge": edge.task_id}
 
 
 def count(db: sqlite3.Connection, where: TaskFilter, *, limit: int) -> int:

@@ -21,7 +21,7 @@ from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Sett
 from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.lifecycle import Released, settle
-from holdfast.core.query import Page, TaskFilter, read_cursor
+from holdfast.core.query import Order, Page, TaskFilter, read_cursor
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, WorkerId
 from holdfast.core.token import Scope, Token
@@ -91,13 +91,11 @@ class SQLiteStore:
         *,
         limit: int,
         after: str | None = None,
-        oldest_first: bool = False,
+        order: Order = Order.NEWEST,
     ) -> Page:
-        last = read_cursor(after, oldest_first=oldest_first)
+        edge = read_cursor(after, order)
         return await self._read(
-            lambda db: reads.page(
-                db, self._lanes, where, limit=limit, last=last, oldest_first=oldest_first
-            )
+            lambda db: reads.page(db, self._lanes, where, limit=limit, edge=edge, order=order)
         )
 
     async def count(self, where: TaskFilter, *, limit: int) -> int:

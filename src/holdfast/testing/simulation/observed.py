@@ -15,7 +15,7 @@ from typing import Any, Self, TypeVar
 from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
 from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
-from holdfast.core.query import Page, TaskFilter
+from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, WorkerId
 from holdfast.core.token import Scope, Token
@@ -115,10 +115,10 @@ class ObservedStore(NoTransactions):
         *,
         limit: int,
         after: str | None = None,
-        oldest_first: bool = False,
+        order: Order = Order.NEWEST,
     ) -> Page:
         return await self._call(
-            lambda: self._store.list(where, limit=limit, after=after, oldest_first=oldest_first)
+            lambda: self._store.list(where, limit=limit, after=after, order=order)
         )
 
     async def count(self, where: TaskFilter, *, limit: int) -> int:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from holdfast.core.query import TaskFilter
+from holdfast.core.query import Order, TaskFilter
 from holdfast.core.task import Priority, State, TaskId, WorkerId
 from holdfast.errors import InvalidOption
 from holdfast.ports.store import Store
@@ -19,6 +19,7 @@ from holdfast.testing.suites.base import (
     StoreSuite,
     add,
     all_ids,
+    claim,
     claim_one,
     ended,
     enlist,
@@ -31,11 +32,11 @@ from holdfast.testing.suites.base import (
 
 
 async def _pages(
-    store: Store, where: TaskFilter, limit: int, *, oldest_first: bool = False
+    store: Store, where: TaskFilter, limit: int, order: Order = Order.NEWEST
 ) -> list[list[TaskId]]:
     pages, cursor = [], None
     while True:
-        page = await store.list(where, limit=limit, after=cursor, oldest_first=oldest_first)
+        page = await store.list(where, limit=limit, after=cursor, order=order)
         pages.append([task.id for task in page.tasks])
         cursor = page.next
         if cursor is None:
@@ -107,7 +108,7 @@ class PageSuite(StoreSuite):
     async def test_oldest_first_is_the_same_list_the_other_way_round(self, store: Store) -> None:
         ids = [*reversed(await _added_newest_first(store, 7))]
 
-        pages = await _pages(store, EVERYTHING, 3, oldest_first=True)
+        pages = await _pages(store, EVERYTHING, 3, Order.OLDEST)
 
         assert pages == [ids[:3], ids[3:6], ids[6:]]
 
@@ -131,7 +132,7 @@ class PageSuite(StoreSuite):
         everything = await all_ids(store, where)
 
         newest = await _pages(store, where, 2)
-        oldest = await _pages(store, where, 2, oldest_first=True)
+        oldest = await _pages(store, where, 2, Order.OLDEST)
 
         assert [task for page in newest for task in page] == everything
         assert [task for page in oldest for task in page] == everything[::-1]
@@ -139,35 +140,108 @@ class PageSuite(StoreSuite):
     async def test_tasks_that_come_are_at_the_end_of_oldest_first(self, store: Store) -> None:
         batch = new_tasks(3)
         await add(store, *batch)
-        first = await store.list(EVERYTHING, limit=2, oldest_first=True)
+        first = await store.list(EVERYTHING, limit=2, order=Order.OLDEST)
 
         late = await submit(store)
-        second = await store.list(EVERYTHING, limit=2, after=first.next, oldest_first=True)
+        second = await store.list(EVERYTHING, limit=2, after=first.next, order=Order.OLDEST)
 
         assert [t.id for t in second.tasks] == [batch[2].id, late]
         assert second.next is None
 
-    @pytest.mark.parametrize("oldest_first", [False, True])
-    async def test_a_cursor_of_the_other_direction_is_refused(
-        self, store: Store, oldest_first: bool
+    @pytest.mark.parametrize("order", Order)
+    @pytest.mark.parametrize("other", Order)
+    async def test_a_cursor_of_another_order_is_refused(
+        self, store: Store, worker: WorkerId, order: Order, other: Order
     ) -> None:
-        await add(store, *new_tasks(3))
-        page = await store.list(EVERYTHING, limit=1, oldest_first=not oldest_first)
+        for _ in range(3):
+            await ended(store, worker, stop)
+        page = await store.list(EVERYTHING, limit=1, order=other)
+        if order is other:
+            again = await store.list(EVERYTHING, limit=1, after=page.next, order=order)
+            assert len(again.tasks) == 1
+            return
 
-        with pytest.raises(InvalidOption, match="first") as refused:
-            await store.list(EVERYTHING, limit=1, after=page.next, oldest_first=oldest_first)
+        with pytest.raises(InvalidOption, match="another order") as refused:
+            await store.list(EVERYTHING, limit=1, after=page.next, order=order)
 
         assert refused.value.option == "after"
 
-    @pytest.mark.parametrize("text", ["", "nonsense", "oldest-", "oldest-oldest-", "\0", "\ud800"])
-    @pytest.mark.parametrize("oldest_first", [False, True])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "",
+            "nonsense",
+            "oldest-",
+            "oldest-oldest-",
+            "ended-",
+            "ended-99999999T999999-",
+            "\0",
+            "\ud800",
+        ],
+    )
+    @pytest.mark.parametrize("order", Order)
     async def test_what_is_no_cursor_is_refused(
-        self, store: Store, text: str, oldest_first: bool
+        self, store: Store, text: str, order: Order
     ) -> None:
         await submit(store)
 
         with pytest.raises(InvalidOption, match="no cursor"):
-            await store.list(EVERYTHING, limit=1, after=text, oldest_first=oldest_first)
+            await store.list(EVERYTHING, limit=1, after=text, order=order)
+
+    @pytest.mark.parametrize(
+        "where",
+        [
+            EVERYTHING,
+            TaskFilter(states=frozenset({State.DEAD_LETTER})),
+            TaskFilter(states=frozenset({State.CANCELLED, State.DEAD_LETTER})),
+            TaskFilter(states=frozenset({State.COMPLETED, State.QUEUED})),
+            TaskFilter(queue="default", finished_after=datetime(2000, 1, 1, tzinfo=UTC)),
+        ],
+        ids=["all", "dead letters", "dead ends", "completed", "more words"],
+    )
+    @pytest.mark.parametrize("together", [False, True], ids=["one by one", "at one instant"])
+    async def test_by_their_ends_tasks_come_in_the_order_of_those(
+        self,
+        store: Store,
+        clock: FakeClock,
+        worker: WorkerId,
+        where: TaskFilter,
+        together: bool,
+    ) -> None:
+        await add(store, *new_tasks(10, max_retries=0))
+        claims = await claim(store, worker, limit=9)
+        for number in (5, 0, 7, 3, 8, 1, 6, 2, 4):
+            end = (success, stop, failure)[number % 3]
+            await save(store, end(claims[number]))
+            if not together:
+                clock.advance(1)
+        states = where.states or frozenset(State)
+        tasks = [await get(store, found.task_id) for found in claims]
+        tasks = [task for task in tasks if task.state in states]
+        tasks.sort(key=lambda task: (task.finished_at or clock.now, task.id))
+        expected = [task.id for task in tasks]
+
+        first = await _pages(store, where, 2, Order.FIRST_ENDED)
+        last = await _pages(store, where, 2, Order.LAST_ENDED)
+
+        assert [task for page in first for task in page] == expected
+        assert [task for page in last for task in page] == expected[::-1]
+        assert max(map(len, first)) == 2
+
+    async def test_by_their_ends_tasks_are_found_by_ids_too(
+        self, store: Store, clock: FakeClock, worker: WorkerId
+    ) -> None:
+        await add(store, *new_tasks(4))
+        claims = await claim(store, worker, limit=3)
+        for found in reversed(claims):
+            await save(store, success(found))
+            clock.advance(1)
+        waiting = (await store.list(TaskFilter(states=frozenset({State.QUEUED})), limit=1)).tasks[0]
+        wanted = only(claims[0].task_id, claims[2].task_id, waiting.id)
+
+        page = await store.list(wanted, limit=10, order=Order.FIRST_ENDED)
+
+        assert [task.id for task in page.tasks] == [claims[2].task_id, claims[0].task_id]
 
     async def test_an_empty_store_has_one_empty_page(self, store: Store) -> None:
         assert await _pages(store, EVERYTHING, 10) == [[]]

@@ -22,3 +22,6 @@ DROP FUNCTION IF EXISTS holdfast.settle_one(
 DROP FUNCTION IF EXISTS holdfast.cancel(text[], text[], bigint);
 DROP FUNCTION IF EXISTS holdfast.end_idle(uuid[], text, bigint, text[]);
 DROP FUNCTION IF EXISTS holdfast.beat(text, integer, text, bigint);
+
+-- Dead ends in the order of their ends.
+CREATE INDEX done_died ON holdfast.done (finished_at, id) WHERE state <> 'completed';

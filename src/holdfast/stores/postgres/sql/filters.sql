@@ -20,6 +20,18 @@ SELECT * FROM holdfast.pictures(ARRAY(SELECT t.id::text
 -- name: pictures_oldest_first
 )) ORDER BY id
 
+-- name: pictures_last_ended
+)) ORDER BY finished_at DESC, id DESC
+
+-- name: pictures_first_ended
+)) ORDER BY finished_at, id
+
+-- name: last_ended
+ORDER BY d.finished_at DESC, d.id DESC LIMIT :limit::bigint
+
+-- name: first_ended
+ORDER BY d.finished_at, d.id LIMIT :limit::bigint
+
 -- name: from_tasks
 FROM holdfast.task AS t
 
@@ -103,6 +115,15 @@ t.id < :after::text::uuid
 -- name: done_after
 -- By the column that is walked: the planner does not see that `t.id` is the same.
 d.id < :done_after::text::uuid
+
+-- name: ended_after
+(d.finished_at, d.id) < (:ended_after::bigint, :edge::text::uuid)
+
+-- name: ended_later_than
+(d.finished_at, d.id) > (:ended_later_than::bigint, :edge::text::uuid)
+
+-- name: edge
+d.id <> :edge::text::uuid
 
 -- name: done_later_than
 d.id > :done_later_than::text::uuid

@@ -28,11 +28,21 @@ UNION ALL
 -- name: how_many
 SELECT coalesce(sum(n), 0) FROM tally WHERE kind IN (SELECT value FROM json_each(?));
 
--- name: newest_first
+-- name: page_newest
 ORDER BY task.id DESC LIMIT :limit
 
--- name: oldest_page
+-- name: page_oldest
 ORDER BY task.id LIMIT :limit
+
+-- name: page_last_ended
+ORDER BY task.finished_at DESC, task.id DESC LIMIT :limit
+
+-- name: page_first_ended
+ORDER BY task.finished_at, task.id LIMIT :limit
+
+-- name: and_ended
+-- Behind the clause of the states: only then is the index by the time of the end of use.
+AND task.place = 4
 
 -- name: oldest_first
 ORDER BY task.id
@@ -48,6 +58,15 @@ task.id < :after
 
 -- name: later_than
 task.id > :later_than
+
+-- name: ended_after
+(task.finished_at, task.id) < (:ended_after, :edge)
+
+-- name: ended_later_than
+(task.finished_at, task.id) > (:ended_later_than, :edge)
+
+-- name: edge
+task.id <> :edge
 
 -- name: ids
 task.id IN (SELECT value FROM json_each(:ids))
