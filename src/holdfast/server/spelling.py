@@ -72,9 +72,7 @@ def respelled(value: Json, schema: Schema, definitions: Mapping[str, Schema]) ->
         kind = next((each for each in kinds if "properties" in each), None)
         return value if kind is None else _object(value, kind, definitions)
     if type(value) is list:
-        items = next((each["items"] for each in kinds if "items" in each), None)
-        if items is None:
-            return value
+        items: Schema = {"anyOf": [each["items"] for each in kinds if "items" in each]}
         many = [respelled(item, items, definitions) for item in value]
         return many if any(new is not old for new, old in zip(many, value, strict=True)) else value
     if type(value) is str:

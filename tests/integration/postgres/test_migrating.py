@@ -109,6 +109,7 @@ async def test_a_token_of_the_third_schema_goes_on_unbound(
     await PostgresStore(fresh_database).migrate()
     await db.execute("ALTER TABLE holdfast.token DROP COLUMN document")
     await db.execute("ALTER TABLE holdfast.worker DROP COLUMN blocked_by")
+    await db.execute("DROP INDEX holdfast.done_died")
     await db.execute("DELETE FROM holdfast.migration WHERE version >= 4")
     await db.execute(OLD_TOKEN)
 

@@ -159,6 +159,8 @@ def test_statuses_are_read_in_any_case(live_server: LiveServer) -> None:
     ]
 
     assert [each["task_id"] for each in found] == [task["task_id"]]
+    late = live_server.admin.get(TASKS, params={"status": "TIMEOUT"})
+    assert (late.status_code, late.json()["tasks"]) == (200, [])
 
 
 def test_a_path_without_the_version_is_the_same(live_server: LiveServer) -> None:

@@ -90,7 +90,7 @@ class Which(LivingMarks, total=False):
     """Which tasks: every word given must match."""
 
     ids: Annotated[list[words.Uuid], Field(max_length=MOST_IDS)]
-    status: Annotated[list[words.Status], Field(min_length=1)]
+    status: words.Statuses
 
 
 def _refuse_empty(which: Which) -> Which:
@@ -135,7 +135,7 @@ class Discard(TypedDict, total=False):
 class Search(LivingMarks, Paging, total=False):
     """The query of a list of tasks."""
 
-    status: list[words.Status]
+    status: words.Statuses
 
 
 @with_config(SPELLED)

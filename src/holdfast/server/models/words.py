@@ -137,6 +137,21 @@ Status = Annotated[
     StringConstraints(pattern=f"^({'|'.join(STATUS_WORDS)})$"),
     WithJsonSchema({"type": "string", "enum": list(STATUS_WORDS)}),
 ]
+Statuses = Annotated[
+    list[Status],
+    Field(min_length=1),
+    WithJsonSchema(
+        {
+            "type": "array",
+            "minItems": 1,
+            "anyOf": [
+                {"items": {"type": "string", "enum": [w for w in STATUS_WORDS if w != "timeout"]}},
+                {"items": {"type": "string", "enum": ["timeout"]}},
+            ],
+        }
+    ),
+]
+"""`timeout` stands alone: it is no state here, but how some dead letters came to be."""
 Url = Annotated[str, StringConstraints(pattern=URL, max_length=2000)]
 Traceparent = Annotated[
     str,
