@@ -23,12 +23,13 @@ HEAD_SECONDS = 20.0
 """From the connection, or the first byte of a further request, until its head is complete."""
 HEAD_BYTES = 64 * 1024
 """Of a head, and of whatever else is no body until more of a body comes."""
-REST_SECONDS = 20.0
-"""From the answer until the end of a body that was not waited for; it is thrown away."""
-WRITE_SECONDS = 20.0
 SLOWEST = 512 * 1024
-"""An answer that is not taken off the server's hands at once loses so many bytes in every
-`WRITE_SECONDS`, or the connection is cut."""
+REST_SECONDS = 20.0
+"""Of a body that was not waited for, so many bytes come in this time after the answer, and again,
+until it is complete; it is thrown away. Who is slower is cut off."""
+WRITE_SECONDS = 20.0
+"""An answer that is not taken off the server's hands at once loses as many in this time, or the
+connection is cut."""
 UNREAD_BYTES = 256 * 1024 * 1024
 """All such answers together; beyond it the connection with the largest is cut."""
 SPARE = 16
@@ -54,6 +55,7 @@ class Connection(HttpToolsProtocol):
     _reading: asyncio.TimerHandle | None = None
     _unread = 0
     _bytes = 0
+    _rest = 0
     _in_head = True
 
     def connection_made(self, transport: Any) -> None:
@@ -107,6 +109,7 @@ class Connection(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._bytes = 0
+        self._rest += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
@@ -116,7 +119,7 @@ class Connection(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         if not self._in_head and not self._is_answering:  # and not one that stood behind it
-            self._wait(REST_SECONDS)
+            self._await_rest()
         super().on_response_complete()
         self._watch()
         if not self._is_answering:
@@ -171,6 +174,19 @@ class Connection(HttpToolsProtocol):
     def _wait(self, seconds: float) -> None:
         self._stop_waiting()
         self._deadline = self.loop.call_later(seconds, self._close)
+
+    def _await_rest(self) -> None:
+        """A client may send all of its body before it reads the answer, and need its time."""
+        before = self._rest
+
+        def look() -> None:
+            if self._rest - before < SLOWEST:
+                self._close()
+            else:
+                self._await_rest()
+
+        self._stop_waiting()
+        self._deadline = self.loop.call_later(REST_SECONDS, look)
 
     def _stop_waiting(self) -> None:
         if self._deadline is not None:

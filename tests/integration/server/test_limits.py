@@ -79,6 +79,21 @@ def test_the_rest_of_a_refused_body_may_not_drip_for_ever(
             drip(sock, seconds=5)
 
 
+def test_the_rest_of_a_refused_body_may_take_its_time(
+    live_server: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "REST_SECONDS", 0.5)
+    monkeypatch.setattr(connections, "SLOWEST", 1)
+    with connection(live_server) as sock:
+        sock.sendall(head(live_server, 40 * MEGABYTE).encode())
+        assert answered(sock) == 413
+        for _ in range(20):
+            sock.sendall(b"x" * 2 * MEGABYTE)
+            time.sleep(0.05)
+        sock.sendall(head(live_server, 2).encode() + b"{}")
+        assert answered(sock) == 422
+
+
 def test_a_client_that_waits_for_100_continue_sends_nothing_of_a_large_body(
     live_server: LiveServer,
 ) -> None:
