@@ -82,14 +82,14 @@ def test_the_rest_of_a_refused_body_may_not_drip_for_ever(
 def test_the_rest_of_a_refused_body_may_take_its_time(
     live_server: LiveServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "REST_SECONDS", 0.5)
+    monkeypatch.setattr(connections, "REST_SECONDS", 1.5)
     monkeypatch.setattr(connections, "SLOWEST", 1)
     with connection(live_server) as sock:
         sock.sendall(head(live_server, 40 * MEGABYTE).encode())
         assert answered(sock) == 413
         for _ in range(20):
             sock.sendall(b"x" * 2 * MEGABYTE)
-            time.sleep(0.05)
+            time.sleep(0.15)
         sock.sendall(head(live_server, 2).encode() + b"{}")
         assert answered(sock) == 422
 
