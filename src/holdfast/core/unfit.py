@@ -2,8 +2,9 @@
 
 In a deploy old and new code run side by side. A task of a name that a worker does not know goes to
 those that know it (`fleet.knows`), and waits for them if there are none. One whose arguments a
-worker's function does not take is offered again, to whoever asks: after a second, then after twice
-as long each time. Neither charges an attempt. Both are given up, as dead letters, once they were
+worker's function does not take is offered again, to whoever asks; its worker stands back for the
+others. That is a second later for some times, then after twice as long each time. Neither charges
+an attempt. Both are given up, as dead letters, once they were
 offered in vain for `unknown_task_grace` seconds.
 """
 
@@ -14,7 +15,7 @@ from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
-from holdfast.core.attempt import Attempt, History
+from holdfast.core.attempt import Attempt, History, Settlement
 from holdfast.core.fleet import ALIVE, WorkerInfo, knows, unknown_name
 
 UNFIT: Final = "UnfitArguments"
@@ -22,6 +23,8 @@ UNFIT: Final = "UnfitArguments"
 SOONEST: Final = 1.0
 LATEST: Final = 60.0
 """Seconds until a task is offered again: at first, and at most."""
+AT_FIRST: Final = 10
+"""How often that is soon: if one of ten workers is fit, it should not take minutes to find it."""
 
 
 def offered_again_in(history: History, grace: float) -> float | None:
@@ -35,12 +38,17 @@ def offered_again_in(history: History, grace: float) -> float | None:
     waited = history.attempts[-1].started_at - refused[0].started_at
     if waited.total_seconds() >= grace:
         return None
-    return min(SOONEST * 2.0 ** min(len(refused), 10), LATEST)
+    doublings = min(max(0, len(refused) - AT_FIRST + 1), 10)
+    return min(SOONEST * 2.0**doublings, LATEST)
+
+
+def is_unfit(ended: Attempt | Settlement) -> bool:
+    """Whether an attempt ended because the arguments did not fit."""
+    return ended.error is not None and ended.error.type == UNFIT
 
 
 def _was_unfit(attempt: Attempt, since: datetime | None) -> bool:
-    is_unfit = attempt.error is not None and attempt.error.type == UNFIT
-    return is_unfit and (since is None or attempt.started_at >= since)
+    return is_unfit(attempt) and (since is None or attempt.started_at >= since)
 
 
 def unknown_names(demand: Mapping[frozenset[str], int]) -> dict[str, int]:

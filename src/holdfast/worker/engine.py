@@ -187,6 +187,7 @@ class Engine:
         self.slots.lose(worker_id)
 
     async def _unfit(self, claim: Claim) -> float | None:
+        self.feeder.stand_back()
         history = await self._store.history(claim.task_id)
         grace = self._settings.unknown_task_grace
         return None if history is None else offered_again_in(history, grace)

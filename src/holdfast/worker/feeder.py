@@ -37,6 +37,11 @@ AT_ONCE = 0.05
 """What is due within this many seconds is waited for even by a worker in a burst."""
 
 
+STANDS_BACK = 60.0
+COURTESY = 0.25
+"""For so long after handing back what it was not fit for, a worker is so late for what is due."""
+
+
 class Lessee(Protocol):
     """Under which id the worker claims now, and how it gets another when that is gone."""
 
@@ -96,6 +101,7 @@ class Feeder:
         self._refused: set[tuple[TaskId, int]] = set()
         self._nap: asyncio.Task[bool] | None = None
         self._due_at: float | None = None
+        self._stands_back_until = 0.0
         self._outage = Outage("claim")
         self._strays = Strays(store, floor, settle)
         self.shelf = Shelf(asyncio.get_running_loop(), self._room.set)
@@ -107,6 +113,10 @@ class Feeder:
             self._due_at = at
             if self._nap is not None:
                 self._nap.cancel()
+
+    def stand_back(self) -> None:
+        """What comes due next may be what this worker was not fit for: let others be first."""
+        self._stands_back_until = time.monotonic() + STANDS_BACK
 
     def refuse(self, claims: Iterable[Claim]) -> None:
         """These were handed back while their claim was on its way. From any thread."""
@@ -228,7 +238,8 @@ class Feeder:
         """The store has no more for now: sleep until woken, due, or the next poll."""
         nap = self._settings.poll * random.uniform(0.8, 1.2)  # noqa: S311 - jitter, no secret
         if claimed.next_due is not None:
-            nap = min(nap, claimed.next_due)
+            stands_back = time.monotonic() < self._stands_back_until
+            nap = min(nap, claimed.next_due + (COURTESY if stands_back else 0.0))
         if self._due_at is not None:
             nap = min(nap, self._due_at - time.monotonic())
         if (look := self._strays.due_in()) is not None:

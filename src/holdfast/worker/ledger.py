@@ -17,6 +17,7 @@ from holdfast.announcing import Gate, announce
 from holdfast.core.attempt import Claim, Settlement
 from holdfast.core.lifecycle import Backoff, Outcome, Succeeded, settle
 from holdfast.core.task import TaskId
+from holdfast.core.unfit import is_unfit
 from holdfast.definitions.registry import AnyDefinition, Registry
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import EVERYBODY
@@ -112,7 +113,8 @@ class Ledger:
                 keys.add(echo.lock)
                 self._nudge(0.0)
             if one.cause is not None:
-                self._nudge(one.delay)
+                if not is_unfit(one):
+                    self._nudge(one.delay)
                 # One with a lock that is ready again is among those who are next for it.
                 if one.delay <= AT_ONCE and (echo.lock is None or one.delay > 0.0):
                     queues[echo.queue] += 1 if one.needs is None else EVERYBODY

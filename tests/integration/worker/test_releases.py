@@ -196,7 +196,7 @@ async def test_arguments_that_nobody_takes_become_a_dead_letter_in_time(shop: Wo
     assert (dead.reason, dead.charged) == (Reason.UNFIT_ARGUMENTS, 0)
     assert dead.error is not None
     assert "size" in dead.error.message
-    assert 2 <= dead.attempt <= 3
+    assert dead.attempt >= 2
     assert "No worker took its arguments" in (await why(old, task)).sentence
 
 

@@ -37,9 +37,11 @@ def history(*attempts: Attempt, requeued: float | None = None) -> History:
 
 
 @pytest.mark.parametrize(
-    ("refused", "seconds"), [(0, 1), (1, 2), (2, 4), (5, 32), (6, 60), (500, 60)]
+    ("refused", "seconds"), [(0, 1), (9, 1), (10, 2), (11, 4), (14, 32), (15, 60), (500, 60)]
 )
-def test_it_waits_twice_as_long_each_time_and_a_minute_at_most(refused: int, seconds: int) -> None:
+def test_it_is_offered_soon_ten_times_and_then_less_and_less_often(
+    refused: int, seconds: int
+) -> None:
     told = history(*(attempt(n + 1, 100.0) for n in range(refused)))
 
     assert offered_again_in(told, HOUR) == seconds
@@ -55,13 +57,14 @@ def test_it_is_given_up_after_the_grace() -> None:
     told = history(attempt(1, 3600.0), attempt(2, 60.0))
 
     assert offered_again_in(told, HOUR) is None
-    assert offered_again_in(told, HOUR + 1) == 4
+    assert offered_again_in(told, HOUR + 1) == 1
 
 
 def test_a_replay_begins_anew() -> None:
     told = history(attempt(1, 9000.0), attempt(2, 8000.0), attempt(3, 50.0), requeued=60.0)
 
-    assert offered_again_in(told, HOUR) == 2
+    assert offered_again_in(told, 45.0) is None
+    assert offered_again_in(told, HOUR) == 1
 
 
 def worker(name: str | None, beat: float, status: WorkerStatus = WorkerStatus.ACTIVE) -> WorkerInfo:
