@@ -202,7 +202,10 @@ async def test_workers_of_other_queues_sleep_on(shop: Shop, caller: Holdfast) ->
             assert await handle.result_async(timeout=SOON) == 8
             await eventually(lambda: shop.asleep() == 3)
 
-        assert shop.ran == ["0:films", "0:mail", "0:*"]
+        # Of two that serve a queue, whoever sleeps longest: on a busy machine either may.
+        assert shop.ran[0] in {"0:films", "0:*"}
+        assert shop.ran[1] in {"0:mail", "0:*"}
+        assert shop.ran[2:] == ["0:*"]
 
 
 async def test_postgresql_neither_notifies_nor_listens(
