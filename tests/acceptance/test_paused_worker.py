@@ -7,6 +7,7 @@ import signal
 import pytest
 from tests.acceptance.conftest import on_every_store
 from tests.acceptance.stage import Stage, send, until
+from tests.stopping import stop_between_writes
 
 from holdfast.core.task import AttemptEnd, Cause, State
 
@@ -20,6 +21,9 @@ def test_a_worker_stopped_past_its_lease_is_refused_and_works_on(stage: Stage, w
     until(lambda: stage.begun(handle.id))
     stopped = [*zombie.children(), *([zombie.pid] if whole else [])]
 
+    database = stage.folder / "shop.db"
+    if database.exists():
+        stop_between_writes(stopped, database)
     for pid in stopped:
         send(pid, signal.SIGSTOP)
     other = stage.worker("-c", "1")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.stopping import stop_between_writes
 
 from holdfast.app import Holdfast
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
@@ -259,7 +260,7 @@ async def test_a_stopped_process_is_silent_and_its_late_result_is_refused(
     handle = await submit(app, "slow", file=str(tmp_path / "pid"), seconds=1)
     pid = await eventually(lambda: pid_in(tmp_path / "pid"), within=30)
 
-    os.kill(pid, signal.SIGSTOP)
+    stop_between_writes([pid], tmp_path / "tasks.db")
     result = await handle.result_async(timeout=30)
     os.kill(pid, signal.SIGCONT)
 
