@@ -27,6 +27,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Protocol
 
+import hypothesis
 import pytest
 
 from holdfast.testing.servers.account import ServerError
@@ -36,6 +37,13 @@ from holdfast.testing.servers.postgres import PostgresServer
 from holdfast.testing.servers.redis import RedisServer
 from holdfast.testing.servers.session import SharedServers
 
+hypothesis.settings.register_profile(
+    "busy",
+    hypothesis.settings.default,
+    deadline=None,
+    suppress_health_check=[hypothesis.HealthCheck.too_slow],
+)
+hypothesis.settings.load_profile("busy")  # no test judges how long something takes
 SERVERS = pytest.StashKey[SharedServers]()
 Mongo = MongoServer | GivenMongo
 
