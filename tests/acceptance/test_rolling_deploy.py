@@ -123,14 +123,15 @@ def test_what_nobody_knows_waits_is_told_of_and_is_given_up_in_time(
     doctor = stage.command("doctor")
     patient.signal(signal.SIGTERM)
     assert patient.wait() == 0
-    assert "refund" in patient.said()
+    assert "worker.unknown_task task_name=refund" in patient.said()
     assert stage.app.get(task).state is State.QUEUED
-    stage.worker(app=old_path, unknown_task_grace="1s")
+    hasty = stage.worker(app=old_path, unknown_task_grace="1s")
     until(lambda: stage.app.get(task).state is State.DEAD_LETTER)
 
     assert [reason["code"] for reason in why["reasons"]] == ["unknown_task"]
     assert "'refund' wait for a worker that knows it" in doctor.stdout
     assert "All is well" not in doctor.stdout
+    assert "tasks.unknown task_name=refund tasks=1" in hasty.said()
     dead = stage.app.get(task)
     assert (dead.reason, dead.charged, dead.attempt) == ("unknown_task", 0, 1)
     assert stage.app.count(TaskFilter()) == 1
