@@ -176,7 +176,7 @@ def test_who_is_refused_does_not_fill_the_log(fresh: Shell) -> None:
             assert httpx.get(f"{url}/api/v1/tasks").status_code == 401
         server.end()
 
-    assert "401" not in server.said
+    assert "401" not in server.said.replace(url, "")  # a port may be 40157
     assert server.said.count("\n") <= 3
 
 
