@@ -15,6 +15,7 @@ from functools import cached_property
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
+from holdfast import pauses
 from holdfast.announcing import Gate, announce_cancelled, announce_requeued
 from holdfast.core import keys
 from holdfast.core.attempt import History
@@ -328,7 +329,7 @@ class Client:
 
     async def pause(self, queue: str) -> bool:
         """Stop handing out this queue's tasks; running ones go on. False if it was paused."""
-        changed = await self.store.pause(read_name("queue", queue))
+        changed = await pauses.pause(self.store, read_name("queue", queue))
         if changed:
             log.info("queue.paused", queue=queue)
         return changed
@@ -341,7 +342,7 @@ class Client:
 
     async def resume(self, queue: str) -> bool:
         """Undo `pause`. False if it was not paused."""
-        changed = await self.store.resume(read_name("queue", queue))
+        changed = await pauses.resume(self.store, read_name("queue", queue))
         if changed:
             log.info("queue.resumed", queue=queue)
         self.dispatcher.wake({queue: EVERYBODY})

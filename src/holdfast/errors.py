@@ -12,6 +12,7 @@
     ├── UnknownTask               no definition with that name (LookupError)
     ├── InvalidTransition         the task's state does not allow that action
     ├── LeaseLost                 a stale worker was refused; its outcome was not saved
+    ├── RecordConflict            a record is of another version; nothing of the commit was written
     ├── WorkerGone                this worker was declared lost; it must register anew
     ├── WorkerNotFound            no worker with that id (LookupError)
     ├── StoreError
@@ -53,6 +54,7 @@ __all__ = [
     "LeaseLost",
     "NotInitialised",
     "PayloadRefused",
+    "RecordConflict",
     "ResultTimeout",
     "Retry",
     "SchemaMismatch",
@@ -186,6 +188,22 @@ class LeaseLost(HoldfastError):
         self.task_id = task_id
         self.attempt = attempt
         self.holder = holder
+
+
+class RecordConflict(HoldfastError):
+    """A record is not of the version that a commit replaces; nothing of that commit was written."""
+
+    def __init__(self, kind: str, key: str, expected: int, found: int) -> None:
+        there = f"is of version {found}" if found else "is not there"
+        wanted = f"version {expected} was to be replaced" if expected else "none was expected"
+        super().__init__(
+            f"record {kind} {key!r} {there}, and {wanted}: somebody else wrote it meanwhile. "
+            "Nothing was written. Read it again and decide anew."
+        )
+        self.kind = kind
+        self.key = key
+        self.expected = expected
+        self.found = found
 
 
 class WorkerGone(HoldfastError):

@@ -17,16 +17,21 @@ import hmac
 import re
 import secrets
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple, Unpack
+from uuid import uuid4
 
 from holdfast.bounds import BoundWords, read_bounds
 from holdfast.core.duration import Duration
-from holdfast.core.token import Bounds, Scope, Token, as_document
+from holdfast.core.record import Changes, Record
+from holdfast.core.token import TOKEN, Bounds, Scope, Token, put_of, token_of
 from holdfast.definitions.readers import hint, read_duration, read_text
-from holdfast.errors import HoldfastError, InvalidOption
+from holdfast.errors import HoldfastError, InvalidOption, RecordConflict
 from holdfast.logs import EventLog
-from holdfast.ports.tokens import TokenStore
+from holdfast.ports.store import Store
 
 log = EventLog("holdfast.client")
 
@@ -35,6 +40,7 @@ TRUSTED_FOR = 1.0
 NOTED_EVERY = 60.0
 """Seconds for which a token's use is not noted again in this process."""
 LONGEST_NAME = 200
+PAGE = 500
 MOST_SINGLY = 10
 """Tokens that are looked up one by one; more are found among all of them."""
 
@@ -51,7 +57,7 @@ class Good(NamedTuple):
 class Tokens:
     """The tokens of one store: made, listed, revoked and checked."""
 
-    def __init__(self, store: TokenStore) -> None:
+    def __init__(self, store: Store) -> None:
         self._store = store
         self._good: dict[str, Good] = {}
         self._revocations = 0
@@ -80,25 +86,37 @@ class Tokens:
         if lifetime == 0:
             raise InvalidOption("expires", f"expected more than 0 seconds, got {expires!r}")
         token_id, secret = secrets.token_hex(8), secrets.token_urlsafe(32)
-        token = await self._store.add_token(
+        now = await self._store.now()
+        token = Token(
             id=token_id,
             name=named,
             scopes=chosen,
             digest=_digest(secret),
-            expires_in=lifetime,
-            document=as_document(bounds, created_by),
+            created_at=now,
+            expires_at=None if lifetime is None else _later(now, lifetime),
+            bounds=bounds,
+            created_by=created_by,
         )
+        await self._write(token, version=0)
         log.info("token.created", token_id=token_id, token_name=named, scopes=sorted(chosen))
         return token, f"hf_{token_id}_{secret}"
 
     async def list(self) -> Sequence[Token]:
         """Every token ever made, newest first, revoked and expired ones too."""
-        return await self._store.tokens()
+        found: list[Record] = []
+        while page := await self._store.records(
+            TOKEN, group="", limit=PAGE, after=found[-1] if found else None, newest_first=True
+        ):
+            found += page
+            if len(page) < PAGE:
+                break
+        return list(map(token_of, found))
 
     async def revoke(self, token_id: str) -> bool:
         """End a token for ever. False if there is none with that id, or it was revoked before."""
         try:
-            revoked = await self._store.revoke_token(token_id)
+            revoked_at = await self._store.now()
+            revoked = await self._rewrite(token_id, lambda old: _revoked(old, revoked_at))
             if revoked:
                 log.info("token.revoked", token_id=token_id)
             return revoked
@@ -110,7 +128,7 @@ class Tokens:
     async def any_valid(self) -> bool:
         """Whether there is a token that opens anything at all."""
         now = await self._store.now()
-        return any(token.is_valid(now) for token in await self._store.tokens())
+        return any(token.is_valid(now) for token in await self.list())
 
     async def check(self, text: str) -> Token | None:
         """The token that this text is, if it is good; None for anything else, without saying why:
@@ -132,7 +150,7 @@ class Tokens:
     async def good(self, token_ids: Collection[str]) -> Collection[str]:
         """Those of the tokens with these ids that are good at this moment: the store is asked."""
         if len(token_ids) > MOST_SINGLY:
-            now, known = await self._store.now(), await self._store.tokens()
+            now, known = await self._store.now(), await self.list()
             return {token.id for token in known if token.id in token_ids and token.is_valid(now)}
         return {each for each in token_ids if await self._look_up(each) is not None}
 
@@ -150,10 +168,24 @@ class Tokens:
 
     async def _note_use(self, token: Token) -> None:
         try:
-            used = as_document(token.bounds, token.created_by, await self._store.now())
-            await self._store.rewrite_token(token.id, used)
+            used_at = await self._store.now()
+            await self._rewrite(token.id, lambda old: replace(old, last_used_at=used_at))
         except HoldfastError:
             self._noted.pop(token.id, None)  # whoever uses it next tries again
+
+    async def _rewrite(self, token_id: str, change: Callable[[Token], Token | None]) -> bool:
+        """Change a token, whoever else does meanwhile; False if there was nothing to change."""
+        while True:
+            record = await self._store.record(TOKEN, token_id)
+            changed = None if record is None else change(token_of(record))
+            if record is None or changed is None:
+                return False
+            with suppress(RecordConflict):
+                await self._write(changed, version=record.version)
+                return True
+
+    async def _write(self, token: Token, *, version: int) -> None:
+        await self._store.commit(Changes(uuid4().hex, records=[put_of(token, version)]))
 
     async def _known(self, token_id: str) -> Good | None:
         known = self._good.get(token_id)
@@ -163,7 +195,8 @@ class Tokens:
 
     async def _look_up(self, token_id: str) -> Good | None:
         asked_at, revocations = time.monotonic(), self._revocations
-        token = await self._store.token(token_id)
+        record = await self._store.record(TOKEN, token_id)
+        token = None if record is None else token_of(record)
         if token is None or token.revoked_at is not None:
             self._good.pop(token_id, None)
             return None
@@ -211,6 +244,18 @@ def _refuse_bounds_without_effect(scopes: frozenset[Scope], bounds: Bounds) -> N
             "a worker is given whatever is in its queues: bind its token to queues, and make "
             "another for the scope worker",
         )
+
+
+def _revoked(token: Token, now: datetime) -> Token | None:
+    return replace(token, revoked_at=now) if token.revoked_at is None else None
+
+
+def _later(now: datetime, seconds: float) -> datetime:
+    """That much later, or the end of time."""
+    try:
+        return now + timedelta(seconds=seconds)
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)
 
 
 def _digest(secret: str) -> bytes:

@@ -11,6 +11,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import NamedTuple
 
+from holdfast.core.record import Changes
 from holdfast.core.shown import without
 from holdfast.core.task import (
     AttemptEnd,
@@ -25,6 +26,7 @@ from holdfast.core.task import (
     TaskId,
     WorkerId,
 )
+from holdfast.errors import IdempotencyConflict, RecordConflict
 
 
 class Claim(NamedTuple):
@@ -77,7 +79,8 @@ class Settlement(NamedTuple):
 
     `delay` (seconds) is set when the task waits for another attempt; `cause` is that attempt's
     cause. `charged` and `crash_count` are the task's new totals. `needs` is a capability that the
-    task requires from now on, beside what it required before.
+    task requires from now on, beside what it required before. `also` is written if and only if this
+    is.
     """
 
     task_id: TaskId
@@ -93,13 +96,16 @@ class Settlement(NamedTuple):
     cause: Cause | None = None
     reason: Reason | None = None
     needs: str | None = None
+    also: Changes | None = None
 
     def __repr__(self) -> str:
         return f"Settlement({without(self._asdict().items(), 'result')})"
 
 
 class Report(NamedTuple):
-    """What a running attempt wants stored before it ends; fenced like a settlement."""
+    """What a running attempt wants stored before it ends; fenced like a settlement. `steps` are
+    (name, result as JSON) pairs for its journal.
+    """
 
     task_id: TaskId
     attempt: int
@@ -107,15 +113,28 @@ class Report(NamedTuple):
     progress: Progress | None = None
     cost: Cost | None = None
     logs: tuple[str, ...] = ()
+    steps: tuple[tuple[str, bytes], ...] = ()
 
 
 class Refusal(NamedTuple):
-    """A fenced write that came too late. `holder` has the task now, if anyone has."""
+    """A fenced write that came too late: `holder` has the task now, if anyone has. Or one that held
+    its lease, but what it brought along (`Settlement.also`) clashes: `conflict` says with what.
+    """
 
     task_id: TaskId
     attempt: int
     worker_id: WorkerId
     holder: WorkerId | None
+    conflict: str | None = None
+
+
+CLASHES = (RecordConflict, IdempotencyConflict)
+"""What may keep `Settlement.also` from being written, and so the settlement."""
+
+
+def clashed(settlement: Settlement, clash: Exception) -> Refusal:
+    """The answer to a settlement whose `also` cannot be written: nothing of it was."""
+    return Refusal(settlement.task_id, settlement.attempt, settlement.worker_id, None, str(clash))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

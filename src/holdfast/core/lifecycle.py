@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Final, assert_never
 
 from holdfast.core.attempt import Claim, Settlement
+from holdfast.core.record import Changes
 from holdfast.core.task import AttemptEnd, Cause, Reason, State, TaskError
 
 TERMINAL = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.DEAD_LETTER})
@@ -76,9 +77,10 @@ OTHER_WORDS: dict[str, State] = {
 
 @dataclass(frozen=True, slots=True)
 class Succeeded:
-    """The handler returned; `result` is JSON."""
+    """The handler returned; `result` is JSON. `also` is what it submitted through its context."""
 
     result: bytes = field(repr=False)
+    also: Changes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ def settle(claim: Claim, outcome: Outcome, *, backoff: Backoff, crash_limit: int
         # Nearly all of them, tens of thousands a second: no match, no further call, no names.
         return tuple.__new__(Settlement, (
             claim.task_id, claim.attempt, claim.worker_id, _COMPLETED, _ENDED_WELL, claim.charged,
-            claim.crash_count, outcome.result, None, 0.0, None, None, None,
+            claim.crash_count, outcome.result, None, 0.0, None, None, None, outcome.also,
         ))  # fmt: skip
     match outcome:
         case Failed(error) if not error.retriable:

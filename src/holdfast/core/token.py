@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from holdfast.core.query import TaskFilter
+from holdfast.core.record import Put, Record
 from holdfast.core.task import Priority, Task
 
 
@@ -103,38 +103,63 @@ class Token:
         return Scope.ADMIN in self.scopes or not self.scopes.isdisjoint(scopes)
 
 
-def as_document(
-    bounds: Bounds, created_by: str | None, last_used_at: datetime | None = None
-) -> str:
-    """What a store keeps of a token beside its columns: JSON, in ASCII."""
+TOKEN = "token"  # noqa: S105 - a word
+"""The kind of their records. The key is the id; they are listed by the time they were made."""
+
+
+def put_of(token: Token, version: int) -> Put:
+    """The record of a token, to replace that version of it. JSON in ASCII."""
+    bounds = token.bounds
     kept = {
+        "name": token.name,
+        "scopes": sorted(token.scopes),
+        "digest": token.digest.hex(),
+        "created_at": _text(token.created_at),
+        "expires_at": _text(token.expires_at),
+        "revoked_at": _text(token.revoked_at),
         "owner": bounds.owner,
         "queues": _sorted(bounds.queues),
         "names": _sorted(bounds.names),
         "max_priority": bounds.max_priority,
         "rate": bounds.rate,
-        "created_by": created_by,
-        "last_used_at": last_used_at and last_used_at.isoformat(),
+        "created_by": token.created_by,
+        "last_used_at": _text(token.last_used_at),
     }
-    return json.dumps({word: value for word, value in kept.items() if value is not None})
+    document = json.dumps({word: value for word, value in kept.items() if value is not None})
+    return Put(TOKEN, token.id, document, version, sort=_text(token.created_at) or "")
 
 
-def from_document(document: str | None) -> Mapping[str, Any]:
-    """The fields of a `Token` in its document; a token from before there was one has none."""
-    kept = json.loads(document or "{}")
-    rate, used, highest = kept.get("rate"), kept.get("last_used_at"), kept.get("max_priority")
-    bounds = Bounds(
-        owner=kept.get("owner"),
-        queues=_set(kept.get("queues")),
-        names=_set(kept.get("names")),
-        max_priority=highest and Priority(highest),
-        rate=rate and RateLimit(*rate),
+def token_of(record: Record) -> Token:
+    """The token that a record is about."""
+    kept = json.loads(record.document)
+    rate, highest = kept.get("rate"), kept.get("max_priority")
+    return Token(
+        id=record.key,
+        name=kept["name"],
+        scopes=frozenset(map(Scope, kept["scopes"])),
+        digest=bytes.fromhex(kept["digest"]),
+        created_at=datetime.fromisoformat(kept["created_at"]),
+        expires_at=_time(kept.get("expires_at")),
+        revoked_at=_time(kept.get("revoked_at")),
+        bounds=Bounds(
+            owner=kept.get("owner"),
+            queues=_set(kept.get("queues")),
+            names=_set(kept.get("names")),
+            max_priority=highest and Priority(highest),
+            rate=rate and RateLimit(*rate),
+        ),
+        created_by=kept.get("created_by"),
+        last_used_at=_time(kept.get("last_used_at")),
     )
-    return {
-        "bounds": bounds,
-        "created_by": kept.get("created_by"),
-        "last_used_at": used and datetime.fromisoformat(used),
-    }
+
+
+def _text(instant: datetime | None) -> str | None:
+    """An instant as text of one length, which sorts as instants do."""
+    return None if instant is None else instant.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def _time(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)
 
 
 def _both(some: frozenset[str] | None, others: frozenset[str] | None) -> frozenset[str] | None:

@@ -1,6 +1,6 @@
 """What a store must promise. Stores keep and compare; `core` decides.
 
-Protocols by noun (tasks, workers, queues, transactions, schema; callbacks and tokens in files of
+Protocols by noun (tasks, workers, transactions, schema; records, journal and callbacks in files of
 their own) and `Store`, which is all of them. `stores/memory` is the shortest correct reading;
 `holdfast.testing` holds the suites that every store passes.
 
@@ -40,6 +40,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from datetime import datetime
 from types import TracebackType
 from typing import Protocol, Self, runtime_checkable
 
@@ -49,7 +50,7 @@ from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, WorkerId
 from holdfast.ports.callbacks import CallbackStore
-from holdfast.ports.tokens import TokenStore
+from holdfast.ports.records import JournalStore, RecordStore
 
 
 class TaskStore(Protocol):
@@ -136,12 +137,16 @@ class TaskStore(Protocol):
         counted, without an event. A non-terminal settlement makes the task eligible at now + delay,
         with its old rank: in the future it waits in the state given, otherwise it is ready (or
         blocked) at once; what it `needs` it requires from then on.
+
+        What a settlement brings along (`also`) is written as `commit` would, if and only if it is
+        itself. If that clashes, neither is, the answer says so (`Refusal.conflict`), and nothing is
+        noted or counted: the attempt goes on to hold its lease.
         """
         ...
 
     async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
-        """Store progress (replaces), cost (adds) and log lines (events) of running attempts, fenced
-        alike.
+        """Store progress (replaces), cost (adds), log lines (events) and steps (the journal) of
+        running attempts, fenced alike.
 
         A stale report is refused and counted but leaves no event: the history tells of lost
         results, not of lost progress bars. What a report leaves out (None, no lines) stays. Cost
@@ -233,6 +238,10 @@ class TaskStore(Protocol):
         """
         ...
 
+    async def now(self) -> datetime:
+        """The store's clock."""
+        ...
+
     async def stats(self) -> Stats:
         """The store in numbers, without walking the backlog. A queue is listed if it is paused or
         has unfinished tasks; whether an idle one is, is the store's choice.
@@ -313,18 +322,6 @@ class WorkerStore(Protocol):
         `WorkerLost`: the claims as they were handed out, but with `cancel_requested` as it is now.
         Changes nothing; a task stays an orphan until it is settled.
         """
-        ...
-
-
-class QueueStore(Protocol):
-    """Keeps which queues are paused."""
-
-    async def pause(self, queue: str) -> bool:
-        """Stop handing out this queue's tasks; running ones go on. False if already paused."""
-        ...
-
-    async def resume(self, queue: str) -> bool:
-        """Undo `pause`. False if it was not paused."""
         ...
 
 
@@ -411,9 +408,9 @@ class SchemaStore(Protocol):
 class Store(
     TaskStore,
     WorkerStore,
-    QueueStore,
+    RecordStore,
+    JournalStore,
     CallbackStore,
-    TokenStore,
     TransactionStore,
     SchemaStore,
     Protocol,

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Self
 
 from holdfast.core.attempt import (
+    CLASHES,
     Attempt,
     Claim,
     Claimed,
@@ -24,10 +25,12 @@ from holdfast.core.attempt import (
     Refusal,
     Report,
     Settlement,
+    clashed,
 )
 from holdfast.core.callback import Callback
 from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead, ended_idle_as
 from holdfast.core.query import Order, Page, TaskFilter, page_of, read_cursor
+from holdfast.core.record import PAUSE, Changes, decided
 from holdfast.core.stats import Depth, QueueStats, Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, State, Task, TaskId, WorkerId
 from holdfast.errors import WorkerGone
@@ -37,7 +40,7 @@ from holdfast.stores.keys import KeyBook
 from holdfast.stores.memory.callbacks import CallbackBook
 from holdfast.stores.memory.fleet import KeepsWorkers
 from holdfast.stores.memory.places import Places
-from holdfast.stores.memory.tokens import KeepsTokens
+from holdfast.stores.memory.records import KeepsRecords
 from holdfast.stores.refusing import NoTransactions
 from holdfast.stores.values import (
     as_time,
@@ -56,7 +59,7 @@ _AHEAD_CAP = 1000
 _MINUTE = 60_000_000
 
 
-class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
+class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
     """All of `ports.store.Store`, without durability. Usable from any thread and event loop."""
 
     url = "memory://"
@@ -68,30 +71,20 @@ class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
         self._tasks = self._places.tasks
         self._attempts: dict[TaskId, list[Attempt]] = {}
         self._events: dict[TaskId, list[Event]] = {}
+        self._journals: dict[TaskId, dict[str, bytes]] = {}
         self._keys = KeyBook()
         self._callbacks = CallbackBook()
-        self._paused: set[str] = set()
         self._fence = 0
         self._refused = 0
 
     # Tasks
 
     async def add(self, tasks: Sequence[NewTask], *, idempotency_window: float) -> Sequence[Added]:
+        return await self.commit(Changes("", tasks, (), idempotency_window))
+
+    async def commit(self, changes: Changes) -> Sequence[Added]:
         with self._lock:
-            now = self._clock.now_us()
-            plan = self._keys.plan(
-                tasks,
-                known=self._tasks,
-                unique=self._places.unique,
-                now=now,
-                until=now + span_us(idempotency_window),
-            )
-            self._keys.seen.update(plan.seen)
-            for new in plan.fresh:
-                self._attempts[new.id], self._events[new.id] = [], []
-                self._note(new.id, "submitted", now)
-                self._places.put(created(new, now), now)
-            return [Added(id_, outcome, self._tasks[id_].state) for id_, outcome in plan.answers]
+            return self._write_changes(changes, self._clock.now_us())
 
     async def get(self, task_id: TaskId) -> Task | None:
         with self._lock:
@@ -137,10 +130,10 @@ class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
         def fits(task_id: TaskId) -> bool:
             task = self._tasks[task_id]
             served = queues is None or task.queue in queues
-            return served and task.queue not in self._paused and task.requires <= capabilities
+            return served and task.queue not in paused and task.requires <= capabilities
 
         with self._lock:
-            now = self._clock.now_us()
+            now, paused = self._clock.now_us(), self._paused
             if not self._is_alive(worker_id):
                 raise WorkerGone(worker_id)
             while expired := self._places.next_expired(now):
@@ -160,7 +153,7 @@ class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
             for settlement in settlements:
                 task = self._tasks.get(settlement.task_id)
                 if task and holds_lease(task, settlement):
-                    self._settle(task, settlement, now)
+                    refusals += self._settle(task, settlement, now)
                 elif not self._was_saved(settlement):
                     refusals.append(self._refuse(task, settlement))
                     if task:
@@ -179,7 +172,13 @@ class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
                 self._tasks[task.id] = reported(task, report)
                 for line in report.logs:
                     self._note(task.id, "log", now, report, detail=line)
+                for step, result in report.steps:
+                    self._journals.setdefault(task.id, {}).setdefault(step, result)
             return refusals
+
+    async def journal(self, task_id: TaskId) -> Mapping[str, bytes]:
+        with self._lock:
+            return dict(self._journals.get(task_id, {}))
 
     async def cancel(
         self, where: TaskFilter, *, limit: int, reason: Reason = Reason.CANCELLED
@@ -311,20 +310,6 @@ class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
             lost = (t for t in running if t.worker_id and not self._is_alive(t.worker_id))
             return [Claim.of(task) for task in islice(lost, limit)]
 
-    # Queues
-
-    async def pause(self, queue: str) -> bool:
-        with self._lock:
-            changed = queue not in self._paused
-            self._paused.add(queue)
-            return changed
-
-    async def resume(self, queue: str) -> bool:
-        with self._lock:
-            changed = queue in self._paused
-            self._paused.discard(queue)
-            return changed
-
     # Callbacks
 
     async def due_callbacks(self, *, limit: int, lease: float) -> Sequence[Callback]:
@@ -378,6 +363,10 @@ class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
 
     # Steps of the above; the lock is held.
 
+    @property
+    def _paused(self) -> set[str]:
+        return {record.key for record in self._of(PAUSE)}
+
     def _start(self, task: Task, worker_id: WorkerId, now: int) -> Claim:
         self._fence += task.lock is not None
         running = started(task, worker_id, None if task.lock is None else self._fence, now)
@@ -392,7 +381,29 @@ class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
         )
         return Claim.of(running)
 
-    def _settle(self, task: Task, settlement: Settlement, now: int) -> None:
+    def _write_changes(self, changes: Changes, now: int) -> Sequence[Added]:
+        plan = self._keys.plan(
+            changes.tasks,
+            known=self._tasks,
+            unique=self._places.unique,
+            now=now,
+            until=now + span_us(changes.idempotency_window),
+        )
+        records = decided(changes, self._kept(changes), self._tasks)
+        self._keys.seen.update(plan.seen)
+        for new in plan.fresh:
+            self._attempts[new.id], self._events[new.id] = [], []
+            self._note(new.id, "submitted", now)
+            self._places.put(created(new, now), now)
+        self._write_records(records, changes.id, now)
+        return [Added(id_, outcome, self._tasks[id_].state) for id_, outcome in plan.answers]
+
+    def _settle(self, task: Task, settlement: Settlement, now: int) -> Sequence[Refusal]:
+        if settlement.also is not None:
+            try:
+                self._write_changes(settlement.also, now)
+            except CLASHES as clash:
+                return [clashed(settlement, clash)]
         if task.cancel_requested:
             settlement = cancelled_instead(settlement)
         self._attempts[task.id][-1] = replace(
@@ -403,6 +414,7 @@ class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
             error=settlement.error,
         )
         self._write(settled(task, settlement, now), now)
+        return ()
 
     def _end(self, task: Task, reason: Reason, now: int) -> None:
         """End a task that is not running."""
@@ -440,6 +452,7 @@ class MemoryStore(KeepsWorkers, KeepsTokens, NoTransactions):
     def _forget(self, tasks: Sequence[Task]) -> int:
         for task in tasks:
             del self._tasks[task.id], self._attempts[task.id], self._events[task.id]
+            self._journals.pop(task.id, None)
             self._callbacks.forget(task.id)
         self._keys.forget(tasks={task.id for task in tasks})
         return len(tasks)

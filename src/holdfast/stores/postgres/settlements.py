@@ -103,6 +103,20 @@ def _refusal(late: Settlement | Report, holder: str | None) -> Refusal:
 async def report(
     db: Connection, sql: Queries, reports: Sequence[Report], now: int | None
 ) -> Sequence[Refusal]:
+    if not any(report.steps for report in reports):
+        return await _report(db, sql, reports, now)
+    async with db.transaction():
+        refused = await _report(db, sql, reports, now)
+        late = {(refusal.task_id, refusal.attempt, refusal.worker_id) for refusal in refused}
+        steps = [(r.task_id, *step) for r in reports if r[:3] not in late for step in r.steps]
+        ids, names, results = zip(*steps, strict=True) if steps else ((), (), ())
+        await db.execute(sql["record_steps"], ids, list(map(safe_text, names)), results)
+    return refused
+
+
+async def _report(
+    db: Connection, sql: Queries, reports: Sequence[Report], now: int | None
+) -> Sequence[Refusal]:
     known = [r for r in reports if is_task_id(r.task_id)]
     found = await db.fetch(
         sql["report"],

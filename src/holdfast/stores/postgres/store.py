@@ -17,9 +17,9 @@ from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Sett
 from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.query import Order, Page, TaskFilter, read_cursor
+from holdfast.core.record import Changes, Due, Record
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, WorkerId
-from holdfast.core.token import Scope, Token
 from holdfast.errors import StoreError
 from holdfast.ports.clock import Clock
 from holdfast.ports.store import Transaction
@@ -31,9 +31,9 @@ from holdfast.stores.postgres import (
     numbers,
     operations,
     reads,
+    records,
     schema,
     settlements,
-    tokens,
     upkeep,
     within,
 )
@@ -129,7 +129,9 @@ class PostgresStore:
     async def save(self, settled: Sequence[Settlement]) -> Sequence[Refusal]:
         if not settled:
             return ()
-        refused = await self._hot(lambda db: settlements.save(db, self._sql, settled, self._now))
+        refused = await self._hot(
+            lambda db: records.save(db, self._sql, self._lanes, settled, self._now)
+        )
         if self._broom is not None:
             self._broom.passed(len(settled))
         return refused
@@ -252,14 +254,6 @@ class PostgresStore:
             await self._open.do(lambda db: self._room.give_back(db, self._sql))
         return found
 
-    # Queues
-
-    async def pause(self, queue: str) -> bool:
-        return await self._ask("pause", queue)
-
-    async def resume(self, queue: str) -> bool:
-        return await self._ask("resume", queue)
-
     # Callbacks
 
     async def due_callbacks(self, *, limit: int, lease: float) -> Sequence[Callback]:
@@ -278,37 +272,42 @@ class PostgresStore:
             within=HOT_TIMEOUT,
         )
 
-    # Tokens
+    # Records and the journal
 
-    async def add_token(
+    async def record(self, kind: str, key: str) -> Record | None:
+        return await self._hot(lambda db: records.get(db, self._sql, kind, key))
+
+    async def records(
         self,
+        kind: str,
         *,
-        id: str,  # noqa: A002 - the port's word
-        name: str,
-        scopes: Collection[Scope],
-        digest: bytes,
-        expires_in: float | None,
-        document: str = "{}",
-    ) -> Token:
-        return await self._hot(
-            lambda db: tokens.add(
-                db, self._sql,
-                token_id=id, name=name, scopes=scopes, digest=digest, expires_in=expires_in,
-                document=document, now=self._now,
+        limit: int,
+        group: str | None = None,
+        after: Record | None = None,
+        newest_first: bool = False,
+    ) -> Sequence[Record]:
+        return await self._read(
+            lambda db: records.page(
+                db, self._sql, kind,
+                limit=limit, group=group, after=after, newest_first=newest_first,
             )
         )  # fmt: skip
 
-    async def rewrite_token(self, token_id: str, document: str) -> None:
-        await self._ask("rewrite_token", safe_text(token_id), document)
+    async def take_due(self, kind: str, *, limit: int, lease: float) -> Due:
+        return await self._open.do(
+            lambda db: records.take_due(
+                db, self._sql, kind, limit=limit, lease=lease, now=self._now
+            ),
+            within=HOT_TIMEOUT,
+        )
 
-    async def token(self, token_id: str) -> Token | None:
-        return await self._hot(lambda db: tokens.get(db, self._sql, token_id))
+    async def commit(self, changes: Changes) -> Sequence[Added]:
+        return await self._hot(
+            lambda db: records.commit(db, self._sql, self._lanes, changes, self._now)
+        )
 
-    async def tokens(self) -> Sequence[Token]:
-        return await self._read(lambda db: tokens.newest(db, self._sql))
-
-    async def revoke_token(self, token_id: str) -> bool:
-        return await self._ask("revoke_token", safe_text(token_id), self._now)
+    async def journal(self, task_id: TaskId) -> Mapping[str, bytes]:
+        return await self._hot(lambda db: records.journal(db, self._sql, task_id))
 
     async def now(self) -> datetime:
         return as_time(await self._hot(lambda db: db.fetchval(self._sql["now"], self._now)))

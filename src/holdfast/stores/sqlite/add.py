@@ -64,7 +64,7 @@ def _sort_out(
     """Tell new tasks from those whose keys name another. Nothing was written yet, so a conflict
     leaves nothing behind.
     """
-    known = _states_of(db, [new.id for new in tasks])
+    known = states_of(db, [new.id for new in tasks])
     keys = {"keys": as_json(idempotent), "now": now}
     seen = {key: first for key, *first in db.execute(TASKS["idempotency_keys_seen"], keys)}
     taken = {
@@ -153,9 +153,9 @@ def _other_states(
         for task_id, _ in plan.answers
         if task_id not in plan.fresh or task_id in repeated or plan.fresh[task_id].lock is not None
     }
-    return _states_of(db, doubtful) if doubtful else {}
+    return states_of(db, doubtful) if doubtful else {}
 
 
-def _states_of(db: sqlite3.Connection, ids: Collection[TaskId]) -> Mapping[TaskId, State]:
+def states_of(db: sqlite3.Connection, ids: Collection[TaskId]) -> Mapping[TaskId, State]:
     found = db.execute(TASKS["states"], (as_json(list(ids)),))
     return {task_id: State(state) for task_id, state in found}

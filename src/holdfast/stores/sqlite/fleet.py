@@ -1,10 +1,10 @@
-"""Workers and queues, as the writer changes them."""
+"""Workers, as the writer changes them."""
 
 from __future__ import annotations
 
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.task import WorkerId
-from holdfast.stores.sqlite.queries import QUEUES, WORKERS, as_json
+from holdfast.stores.sqlite.queries import WORKERS, as_json
 from holdfast.stores.sqlite.values import safe_text
 from holdfast.stores.sqlite.writer import Unit
 
@@ -47,11 +47,3 @@ def retire(unit: Unit, worker_id: WorkerId) -> None:
 
 def ask_to_drain(unit: Unit, worker_id: WorkerId) -> bool:
     return unit.db.execute(WORKERS["ask_to_drain"], (safe_text(worker_id),)).rowcount == 1
-
-
-def pause(unit: Unit, queue: str) -> bool:
-    return unit.db.execute(QUEUES["pause"], (queue,)).rowcount == 1
-
-
-def resume(unit: Unit, queue: str) -> bool:
-    return unit.db.execute(QUEUES["resume"], (queue,)).rowcount == 1

@@ -25,6 +25,7 @@ from holdfast.stores.sqlite.queries import (
     FILTERS,
     HISTORY,
     OPERATIONS,
+    RECORDS,
     SETTLEMENTS,
     STATS,
     TASKS,
@@ -171,6 +172,7 @@ def _forget(unit: Unit, rows: Sequence[sqlite3.Row]) -> int:
     unit.db.execute(CALLBACKS["forget"], (seqs,))
     unit.db.execute(HISTORY["forget_attempts"], (seqs,))
     unit.db.execute(HISTORY["forget_events"], (seqs,))
+    unit.db.execute(RECORDS["forget_steps"], (seqs,))
     unit.db.execute(OPERATIONS["forget_their_keys"], {"seqs": seqs})
     unit.db.execute(OPERATIONS["forget_tasks"], (seqs,))
     return len(rows)

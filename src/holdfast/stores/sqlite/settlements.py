@@ -13,13 +13,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from holdfast.core.attempt import Refusal, Report, Settlement
+from holdfast.core.attempt import CLASHES, Refusal, Report, Settlement, clashed
 from holdfast.core.lifecycle import TERMINAL, cancelled_instead
 from holdfast.core.task import AttemptEnd, State, TaskId, WorkerId
 from holdfast.stores.columns import error_text, progress_text, span_us
-from holdfast.stores.sqlite import callbacks
+from holdfast.stores.sqlite import callbacks, records
 from holdfast.stores.sqlite.locks import rearrange
-from holdfast.stores.sqlite.queries import HISTORY, SETTLEMENTS, Row, as_json, run_many
+from holdfast.stores.sqlite.queries import HISTORY, RECORDS, SETTLEMENTS, Row, as_json, run_many
 from holdfast.stores.sqlite.rownumbers import RowNumbers
 from holdfast.stores.sqlite.tally import BLOCKED, DONE, READY, RUNNING, WAITING
 from holdfast.stores.sqlite.values import safe_text
@@ -63,9 +63,10 @@ class Batch(NamedTuple):
                 _,
                 why,
                 _,
+                also,
             ) = settlement
             number = take(task_id)
-            is_plain = state is _COMPLETED and ended is _ENDED_WELL and error is None is why
+            is_plain = state is _COMPLETED and ended is _ENDED_WELL and error is why is also is None
             if number is not None and is_plain and (result is None or _fits_json(result)):
                 text = None if result is None else result.decode()
                 plain[charged, crashes, attempt, worker_id][str(number)] = text
@@ -119,6 +120,7 @@ class _Changes:
     attempts: list[Row] = field(default_factory=list)
     events: list[Row] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
+    clashes: list[Refusal] = field(default_factory=list)
     locks: set[str] = field(default_factory=set)
     called_back: list[int] = field(default_factory=list)
 
@@ -130,6 +132,12 @@ def save_carefully(unit: Unit, settlements: Sequence[Settlement], now: int) -> S
     for settlement in settlements:
         row = found.get(settlement.task_id)
         if row is not None and _holds_lease(row, settlement):
+            try:
+                if settlement.also is not None:
+                    records.commit(unit, settlement.also)
+            except CLASHES as clash:  # which are found before anything is written
+                changes.clashes.append(clashed(settlement, clash))
+                continue
             _settle(unit, row, settlement, now, changes)
         elif row is None or not _was_saved(unit.db, row, settlement):
             changes.refusals.append(_refusal(row, settlement))
@@ -139,7 +147,7 @@ def save_carefully(unit: Unit, settlements: Sequence[Settlement], now: int) -> S
                      settlement.worker_id, None)
                 )  # fmt: skip
     _write(unit, changes, now)
-    return changes.refusals
+    return [*changes.refusals, *changes.clashes]
 
 
 def _settle(
@@ -204,6 +212,7 @@ def report(unit: Unit, reports: Sequence[Report]) -> Sequence[Refusal]:
     found = _find(unit.db, [r.task_id for r in reports])
     refusals: list[Refusal] = []
     lines: list[Row] = []
+    steps: list[Row] = []
     for told in reports:
         row = found.get(told.task_id)
         if row is None or not _holds_lease(row, told):
@@ -214,7 +223,9 @@ def report(unit: Unit, reports: Sequence[Report]) -> Sequence[Refusal]:
             (row["seq"], now, "log", told.attempt, told.worker_id, safe_text(line))
             for line in told.logs
         ]
+        steps += [(row["seq"], safe_text(step), result) for step, result in told.steps]
     run_many(unit.db, HISTORY["note"], lines)
+    run_many(unit.db, RECORDS["record_steps"], steps)
     unit.tally.refused(len(refusals))
     return refusals
 

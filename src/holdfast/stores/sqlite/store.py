@@ -22,9 +22,9 @@ from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.lifecycle import Released, settle
 from holdfast.core.query import Order, Page, TaskFilter, read_cursor
+from holdfast.core.record import Changes, Due, Record
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, WorkerId
-from holdfast.core.token import Scope, Token
 from holdfast.errors import StoreError
 from holdfast.ports.clock import Clock
 from holdfast.ports.store import Transaction
@@ -38,8 +38,8 @@ from holdfast.stores.sqlite import (
     numbers,
     operations,
     reads,
+    records,
     schema,
-    tokens,
     transactions,
     within,
 )
@@ -223,14 +223,6 @@ class SQLiteStore:
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         return await self._read(lambda db: reads.orphans(db, self._lanes, limit=limit))
 
-    # Queues
-
-    async def pause(self, queue: str) -> bool:
-        return await self._write(lambda unit: fleet.pause(unit, queue))
-
-    async def resume(self, queue: str) -> bool:
-        return await self._write(lambda unit: fleet.resume(unit, queue))
-
     # Callbacks
 
     async def due_callbacks(self, *, limit: int, lease: float) -> Sequence[Callback]:
@@ -245,33 +237,37 @@ class SQLiteStore:
             lambda unit: callbacks.done(unit, callback, retry_in=retry_in, error=error)
         )
 
-    # Tokens
+    # Records and the journal
 
-    async def add_token(
+    async def record(self, kind: str, key: str) -> Record | None:
+        return await self._read(lambda db: records.get(db, kind, key))
+
+    async def records(
         self,
+        kind: str,
         *,
-        id: str,  # noqa: A002 - the port's word
-        name: str,
-        scopes: Collection[Scope],
-        digest: bytes,
-        expires_in: float | None,
-        document: str = "{}",
-    ) -> Token:
-        return await self._write(
-            lambda unit: tokens.add(unit, id, name, scopes, digest, expires_in, document)
+        limit: int,
+        group: str | None = None,
+        after: Record | None = None,
+        newest_first: bool = False,
+    ) -> Sequence[Record]:
+        return await self._read(
+            lambda db: records.page(
+                db, kind, limit=limit, group=group, after=after, newest_first=newest_first
+            )
         )
 
-    async def rewrite_token(self, token_id: str, document: str) -> None:
-        await self._write(lambda unit: tokens.rewrite(unit, token_id, document))
+    async def take_due(self, kind: str, *, limit: int, lease: float) -> Due:
+        return await self._write(
+            lambda unit: records.take_due(unit, kind, limit=limit, lease=lease),
+            peek=lambda unit: records.none_due(unit, kind),
+        )
 
-    async def token(self, token_id: str) -> Token | None:
-        return await self._read(lambda db: tokens.get(db, token_id))
+    async def commit(self, changes: Changes) -> Sequence[Added]:
+        return await self._write(lambda unit: records.commit(unit, changes))
 
-    async def tokens(self) -> Sequence[Token]:
-        return await self._read(tokens.newest)
-
-    async def revoke_token(self, token_id: str) -> bool:
-        return await self._write(lambda unit: tokens.revoke(unit, token_id))
+    async def journal(self, task_id: TaskId) -> Mapping[str, bytes]:
+        return await self._read(lambda db: records.journal(db, task_id))
 
     async def now(self) -> datetime:
         return as_time(self._clock.now_us())

@@ -12,13 +12,14 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from holdfast import pauses
 from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
 from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.query import Order, Page, TaskFilter
+from holdfast.core.record import Changes, Due, Record
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, WorkerId
-from holdfast.core.token import Scope, Token
 from holdfast.errors import IdempotencyConflict, StoreUnavailable, WorkerGone
 from holdfast.ports.store import Store
 from holdfast.stores.refusing import NoTransactions
@@ -262,12 +263,12 @@ class ObservedStore(NoTransactions):
 
     async def pause(self, queue: str) -> bool:
         return await self._call(
-            lambda: self._store.pause(queue), lambda new: self._ledger.paused(queue, new)
+            lambda: pauses.pause(self._store, queue), lambda new: self._ledger.paused(queue, new)
         )
 
     async def resume(self, queue: str) -> bool:
         return await self._call(
-            lambda: self._store.resume(queue), lambda new: self._ledger.resumed(queue, new)
+            lambda: pauses.resume(self._store, queue), lambda new: self._ledger.resumed(queue, new)
         )
 
     async def due_callbacks(self, *, limit: int, lease: float) -> Sequence[Callback]:
@@ -280,38 +281,32 @@ class ObservedStore(NoTransactions):
             lambda: self._store.callback_done(callback, retry_in=retry_in, error=error)
         )
 
-    async def add_token(
+    async def record(self, kind: str, key: str) -> Record | None:
+        return await self._call(lambda: self._store.record(kind, key))
+
+    async def records(
         self,
+        kind: str,
         *,
-        id: str,  # noqa: A002 - the port's word
-        name: str,
-        scopes: Collection[Scope],
-        digest: bytes,
-        expires_in: float | None,
-        document: str = "{}",
-    ) -> Token:
+        limit: int,
+        group: str | None = None,
+        after: Record | None = None,
+        newest_first: bool = False,
+    ) -> Sequence[Record]:
         return await self._call(
-            lambda: self._store.add_token(
-                id=id,
-                name=name,
-                scopes=scopes,
-                digest=digest,
-                expires_in=expires_in,
-                document=document,
+            lambda: self._store.records(
+                kind, limit=limit, group=group, after=after, newest_first=newest_first
             )
         )
 
-    async def rewrite_token(self, token_id: str, document: str) -> None:
-        await self._call(lambda: self._store.rewrite_token(token_id, document))
+    async def take_due(self, kind: str, *, limit: int, lease: float) -> Due:
+        return await self._call(lambda: self._store.take_due(kind, limit=limit, lease=lease))
 
-    async def token(self, token_id: str) -> Token | None:
-        return await self._call(lambda: self._store.token(token_id))
+    async def commit(self, changes: Changes) -> Sequence[Added]:
+        return await self._call(lambda: self._store.commit(changes))
 
-    async def tokens(self) -> Sequence[Token]:
-        return await self._call(self._store.tokens)
-
-    async def revoke_token(self, token_id: str) -> bool:
-        return await self._call(lambda: self._store.revoke_token(token_id))
+    async def journal(self, task_id: TaskId) -> Mapping[str, bytes]:
+        return await self._call(lambda: self._store.journal(task_id))
 
     async def now(self) -> datetime:
         return await self._call(self._store.now)

@@ -37,6 +37,7 @@ pytest.register_assert_rewrite(
             "ordering",
             "pausing",
             "pruning",
+            "recording",
             "recounting",
             "reporting",
             "requeueing",
@@ -45,7 +46,6 @@ pytest.register_assert_rewrite(
             "standing",
             "submitting",
             "succeeding",
-            "tokens",
             "transacting",
             "unfit",
             "unique",
@@ -73,6 +73,7 @@ from holdfast.testing.suites.opening import OpenSuite  # noqa: E402
 from holdfast.testing.suites.ordering import OrderSuite, StarvationSuite  # noqa: E402
 from holdfast.testing.suites.pausing import PauseSuite  # noqa: E402
 from holdfast.testing.suites.pruning import PruneSuite  # noqa: E402
+from holdfast.testing.suites.recording import CommitSuite, JournalSuite, RecordSuite  # noqa: E402
 from holdfast.testing.suites.recounting import HistorySuite  # noqa: E402
 from holdfast.testing.suites.reporting import ReportSuite  # noqa: E402
 from holdfast.testing.suites.requeueing import DiscardSuite, RequeueSuite  # noqa: E402
@@ -81,7 +82,6 @@ from holdfast.testing.suites.settling import SettleSuite  # noqa: E402
 from holdfast.testing.suites.standing import StandingSuite  # noqa: E402
 from holdfast.testing.suites.submitting import SubmitSuite  # noqa: E402
 from holdfast.testing.suites.succeeding import SuccessionSuite  # noqa: E402
-from holdfast.testing.suites.tokens import TokenSuite  # noqa: E402
 from holdfast.testing.suites.transacting import TransactionSuite  # noqa: E402
 from holdfast.testing.suites.unfit import UnfitSuite  # noqa: E402
 from holdfast.testing.suites.unique import UniqueKeySuite  # noqa: E402
@@ -120,7 +120,9 @@ class StoreConformance(
     StandingSuite,
     StatsSuite,
     CallbackSuite,
-    TokenSuite,
+    RecordSuite,
+    CommitSuite,
+    JournalSuite,
     EdgeSuite,
     TransactionSuite,
     ManyProcessesSuite,
@@ -133,6 +135,7 @@ __all__ = [
     "CancelSuite",
     "CapabilitySuite",
     "ClaimSuite",
+    "CommitSuite",
     "DelaySuite",
     "DiscardSuite",
     "DrainSuite",
@@ -142,6 +145,7 @@ __all__ = [
     "FilterSuite",
     "HistorySuite",
     "IdempotencySuite",
+    "JournalSuite",
     "LockSuite",
     "ManyProcessesSuite",
     "OpenSuite",
@@ -149,6 +153,7 @@ __all__ = [
     "PageSuite",
     "PauseSuite",
     "PruneSuite",
+    "RecordSuite",
     "ReportSuite",
     "RequeueSuite",
     "RescueSuite",
@@ -160,7 +165,6 @@ __all__ = [
     "StoreSuite",
     "SubmitSuite",
     "SuccessionSuite",
-    "TokenSuite",
     "TransactionSuite",
     "UnfitSuite",
     "UniqueKeySuite",

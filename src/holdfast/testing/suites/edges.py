@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State, TaskId, WorkerId
+from holdfast.pauses import pause, resume
 from holdfast.ports.store import Store
 from holdfast.testing.factories import HEAD_STARTS, failure, new_task, success, task_error
 from holdfast.testing.suites.base import (
@@ -91,10 +92,10 @@ class EdgeSuite(StoreSuite):
         await submit(store, queue=text)
         plain = await submit(store, queue="plain")
 
-        assert await store.pause(text) is True
+        assert await pause(store, text) is True
 
         assert (await claim_one(store, worker)).task_id == plain
-        assert await store.resume(text) is True
+        assert await resume(store, text) is True
 
     @pytest.mark.parametrize(
         "payload",

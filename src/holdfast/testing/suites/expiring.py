@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from holdfast.core.task import Reason, State, WorkerId
+from holdfast.pauses import pause
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import failure, release, success
@@ -117,7 +118,7 @@ class ExpirySuite(StoreSuite):
         self, store: Store, clock: FakeClock, worker: WorkerId
     ) -> None:
         task = await submit(store, queue="mail", expires_in=10.0)
-        await store.pause("mail")
+        await pause(store, "mail")
         clock.advance(10)
 
         await claim(store, worker, queues=["other"])

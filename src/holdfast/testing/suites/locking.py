@@ -8,6 +8,7 @@ import time
 from holdfast.core.lifecycle import UNFINISHED
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Added, Priority, State, SubmitOutcome, TaskId, WorkerId
+from holdfast.pauses import pause
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import (
@@ -210,7 +211,7 @@ class LockSuite(StoreSuite):
         self, store: Store, worker: WorkerId
     ) -> None:
         await submit(store, lock=KEY, queue="paused")
-        await store.pause("paused")
+        await pause(store, "paused")
         second = await submit(store, lock=KEY)
 
         assert await claim(store, worker) == []

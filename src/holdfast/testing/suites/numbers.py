@@ -5,6 +5,7 @@ from __future__ import annotations
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.stats import QueueStats
 from holdfast.core.task import Priority, State, WorkerId
+from holdfast.pauses import pause, resume
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import (
@@ -166,11 +167,11 @@ class StatsSuite(StoreSuite):
         assert {queue.queue for queue in (await store.stats()).queues} == {"a", "b", "ü"}
 
     async def test_a_paused_queue_is_listed_as_such_though_empty(self, store: Store) -> None:
-        await store.pause("mail")
+        await pause(store, "mail")
 
         assert (await _queue(store, "mail")).paused is True
 
-        await store.resume("mail")
+        await resume(store, "mail")
         assert (await _queue(store, "mail")).paused is False
 
     async def test_depths_tell_how_much_of_each_priority_is_ready(

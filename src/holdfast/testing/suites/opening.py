@@ -8,6 +8,7 @@ import pytest
 
 from holdfast.core.task import State, WorkerId
 from holdfast.errors import HoldfastError
+from holdfast.pauses import pause
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import new_tasks, success
@@ -100,14 +101,14 @@ class OpenSuite(StoreSuite):
             pytest.skip("this store keeps nothing beyond its handle (no ability `durable`)")
         first = await open_another()
         task = await submit(first, delay=5.0)
-        await first.pause("mail")
+        await pause(first, "mail")
         await first.close()
         await first.close()
 
         second = await open_another()
 
         assert (await get(second, task)).run_at > clock.now
-        assert await second.pause("mail") is False
+        assert await pause(second, "mail") is False
         assert await all_ids(second) == [task]
 
     async def test_a_submit_racing_with_close_is_either_stored_or_refused(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from holdfast.core.task import State, WorkerId
+from holdfast.pauses import pause, resume
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import success
@@ -24,31 +25,31 @@ class PauseSuite(StoreSuite):
     async def test_a_paused_queue_hands_out_nothing(self, store: Store, worker: WorkerId) -> None:
         task = await submit(store, queue="mail")
 
-        assert await store.pause("mail") is True
+        assert await pause(store, "mail") is True
 
         assert await claim(store, worker) == []
         assert await claim(store, worker, queues=["mail"]) == []
         assert await state(store, task) is State.QUEUED
 
     async def test_a_resumed_queue_goes_on_in_order(self, store: Store, worker: WorkerId) -> None:
-        await store.pause("mail")
+        await pause(store, "mail")
         tasks = [await submit(store, queue="mail") for _ in range(3)]
 
-        assert await store.resume("mail") is True
+        assert await resume(store, "mail") is True
 
         assert await claim_ids(store, worker) == tasks
 
     async def test_pausing_twice_changes_nothing_the_second_time(self, store: Store) -> None:
-        assert [await store.pause("mail"), await store.pause("mail")] == [True, False]
-        assert [await store.resume("mail"), await store.resume("mail")] == [True, False]
+        assert [await pause(store, "mail"), await pause(store, "mail")] == [True, False]
+        assert [await resume(store, "mail"), await resume(store, "mail")] == [True, False]
 
     async def test_a_queue_that_was_not_paused_cannot_be_resumed(self, store: Store) -> None:
-        assert await store.resume("never heard of") is False
+        assert await resume(store, "never heard of") is False
 
     async def test_an_empty_queue_can_be_paused_before_its_first_task(
         self, store: Store, worker: WorkerId
     ) -> None:
-        assert await store.pause("new") is True
+        assert await pause(store, "new") is True
 
         await submit(store, queue="new")
 
@@ -59,7 +60,7 @@ class PauseSuite(StoreSuite):
     ) -> None:
         await submit(store, queue="mail")
         other = await submit(store, queue="film")
-        await store.pause("mail")
+        await pause(store, "mail")
 
         assert await claim_ids(store, worker) == [other]
 
@@ -67,7 +68,7 @@ class PauseSuite(StoreSuite):
         self, store: Store, worker: WorkerId
     ) -> None:
         found = await started(store, worker, queue="mail")
-        await store.pause("mail")
+        await pause(store, "mail")
 
         await save(store, success(found))
 
@@ -77,11 +78,11 @@ class PauseSuite(StoreSuite):
         self, store: Store, clock: FakeClock, worker: WorkerId
     ) -> None:
         task = await submit(store, queue="mail", delay=5.0)
-        await store.pause("mail")
+        await pause(store, "mail")
         clock.advance(10)
 
         assert await claim(store, worker) == []
-        await store.resume("mail")
+        await resume(store, "mail")
         assert await claim_ids(store, worker) == [task]
 
     async def test_a_pause_is_seen_by_every_handle(
@@ -92,6 +93,6 @@ class PauseSuite(StoreSuite):
         assert len(await claim(other, worker)) == 1
         await submit(store, queue="mail")
 
-        await store.pause("mail")
+        await pause(store, "mail")
 
         assert await claim(other, worker) == []

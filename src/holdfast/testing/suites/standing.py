@@ -8,6 +8,7 @@ from holdfast.core.fleet import WorkerStatus
 from holdfast.core.stats import Standing
 from holdfast.core.task import Priority, State, TaskId, WorkerId
 from holdfast.core.why import explain
+from holdfast.pauses import pause
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import failure, new_tasks, success, worker_info
@@ -184,7 +185,7 @@ class StandingSuite(StoreSuite):
 
     async def test_a_paused_queue_is_told(self, store: Store, worker: WorkerId) -> None:
         task = await submit(store, queue="mail")
-        await store.pause("mail")
+        await pause(store, "mail")
 
         assert (await _standing(store, task)).queue_paused is True
         assert await _code(store, task) == "queue_paused"

@@ -45,7 +45,9 @@ BEGIN
             SELECT lane.id FROM holdfast.lane
             WHERE (claim_groups.queues IS NULL OR queue = ANY (claim_groups.queues))
             AND requires <@ claim_groups.capabilities -- not what the worker registered with
-            AND NOT EXISTS (SELECT 1 FROM holdfast.paused_queue AS p WHERE p.queue = lane.queue)
+            AND NOT EXISTS (
+                SELECT 1 FROM holdfast.record AS p WHERE p.kind = 'pause' AND p.key = lane.queue
+            )
         )
     INTO me, has_expired, eligible
     FROM holdfast.worker AS w

@@ -227,6 +227,7 @@ BEGIN
     DELETE FROM holdfast.extra AS x WHERE x.id = ANY (gone);
     DELETE FROM holdfast.attempt AS x WHERE x.id = ANY (gone);
     DELETE FROM holdfast.event AS x WHERE x.id = ANY (gone);
+    DELETE FROM holdfast.journal AS x WHERE x.id = ANY (gone);
     RETURN cardinality(gone);
 END $$;
 

@@ -82,7 +82,8 @@ CREATE OR REPLACE FUNCTION holdfast.pause(queue text) RETURNS boolean
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    INSERT INTO holdfast.paused_queue VALUES (pause.queue) ON CONFLICT DO NOTHING;
+    INSERT INTO holdfast.record (kind, key, version, document, "group", sort, written_by)
+    VALUES ('pause', pause.queue, 1, '{}', '', '', '') ON CONFLICT DO NOTHING;
     RETURN FOUND;
 END $$;
 
@@ -90,7 +91,7 @@ CREATE OR REPLACE FUNCTION holdfast.resume(queue text) RETURNS boolean
 LANGUAGE plpgsql
 AS $$
 BEGIN
-    DELETE FROM holdfast.paused_queue AS p WHERE p.queue = resume.queue;
+    DELETE FROM holdfast.record AS r WHERE r.kind = 'pause' AND r.key = resume.queue;
     RETURN FOUND;
 END $$;
 

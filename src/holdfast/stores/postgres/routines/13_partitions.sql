@@ -138,4 +138,6 @@ AS $$
     WHERE x.id >= first AND x.id < past AND x.id <> ALL (coalesce(but, '{}'));
     DELETE FROM holdfast.event AS x
     WHERE x.id >= first AND x.id < past AND x.id <> ALL (coalesce(but, '{}'));
+    DELETE FROM holdfast.journal AS x
+    WHERE x.id >= first AND x.id < past AND x.id <> ALL (coalesce(but, '{}'));
 $$;

@@ -45,7 +45,9 @@ BEGIN
     ) AS s;
     RETURN json_build_object(
         'counts', coalesce(counts, '[]'), 'oldest', coalesce(oldest, '[]'),
-        'paused', (SELECT coalesce(json_agg(p.queue), '[]') FROM holdfast.paused_queue AS p)
+        'paused', (
+            SELECT coalesce(json_agg(p.key), '[]') FROM holdfast.record AS p WHERE p.kind = 'pause'
+        )
     );
 END $$;
 

@@ -23,6 +23,7 @@ FROM (
     UNION ALL SELECT 'extra', id FROM holdfast.extra
     UNION ALL SELECT 'attempt', id FROM holdfast.attempt
     UNION ALL SELECT 'event', id FROM holdfast.event
+    UNION ALL SELECT 'journal', id FROM holdfast.journal
     UNION ALL SELECT 'unique_key', id FROM holdfast.unique_key
     UNION ALL SELECT 'idempotency', id FROM holdfast.idempotency
     UNION ALL SELECT 'callback', c.id FROM holdfast.callback AS c

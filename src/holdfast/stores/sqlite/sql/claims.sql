@@ -5,7 +5,7 @@
 SELECT
     (SELECT status FROM worker WHERE id = :worker),
     (SELECT max(id) FROM lane),
-    (SELECT json_group_array(queue) FROM paused_queue),
+    (SELECT json_group_array(key) FROM record WHERE kind = 'pause'),
     EXISTS (SELECT 1 FROM task WHERE expiry <= :now),
     EXISTS (SELECT 1 FROM lane CROSS JOIN task ON task.lane = lane.id WHERE task.due_at <= :now),
     (

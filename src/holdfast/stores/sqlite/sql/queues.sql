@@ -8,10 +8,4 @@ INSERT INTO lane (queue, requires, priority) VALUES (?, ?, ?) ON CONFLICT DO NOT
 SELECT id FROM lane WHERE queue = ? AND requires = ? AND priority = ?;
 
 -- name: paused
-SELECT queue FROM paused_queue ORDER BY queue;
-
--- name: pause
-INSERT INTO paused_queue (queue) VALUES (?) ON CONFLICT DO NOTHING;
-
--- name: resume
-DELETE FROM paused_queue WHERE queue = ?;
+SELECT key FROM record WHERE kind = 'pause';

@@ -1,0 +1,182 @@
+"""Records, the journal, and commits of several things.
+
+What is there is locked, `core.record.decided` decides, and what it decided is written. A record that
+two callers make at the same time is made by one of them: the other meets the primary key, and begins
+anew with what it finds then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import asyncpg
+
+from holdfast.core.attempt import CLASHES, Refusal, Settlement, clashed
+from holdfast.core.ids import is_task_id
+from holdfast.core.record import Changes, Delete, Due, Kept, Put, Record, decided
+from holdfast.core.task import Added, TaskId
+from holdfast.stores.columns import in_us, maybe_time, span_us
+from holdfast.stores.postgres import settlements
+from holdfast.stores.postgres.add import add
+from holdfast.stores.postgres.connections import Connection
+from holdfast.stores.postgres.faults import IDEMPOTENCY_CONFLICT, explain
+from holdfast.stores.postgres.lanes import Lanes
+from holdfast.stores.postgres.queries import Queries
+from holdfast.stores.postgres.values import safe_text
+
+_TRIES: Final = 8
+
+
+async def commit(
+    db: Connection, sql: Queries, lanes: Lanes, changes: Changes, now: int | None
+) -> Sequence[Added]:
+    await lanes.intern(db, changes.tasks)
+    for left in reversed(range(_TRIES)):
+        try:
+            async with db.transaction():
+                return await _write(db, sql, lanes, [changes], now)
+        except asyncpg.UniqueViolationError:
+            if not left:
+                raise
+    raise AssertionError
+
+
+async def save(
+    db: Connection, sql: Queries, lanes: Lanes, settled: Sequence[Settlement], now: int | None
+) -> Sequence[Refusal]:
+    """`settlements.save`, and what they bring along."""
+    bringing = [s for s in settled if s.also is not None]
+    if not bringing:
+        return await settlements.save(db, sql, settled, now)
+    held = await _held(db, sql, bringing)
+    late = [s for s in settled if s.task_id not in held or s.also is None]
+    refused = list(await settlements.save(db, sql, late, now)) if late else []
+    mine = [s for s in bringing if s.task_id in held]
+    await lanes.intern(db, [new for s in mine for new in _also(s).tasks])
+    try:
+        return [*refused, *await _save_together(db, sql, lanes, mine, now)]
+    except (*CLASHES, asyncpg.PostgresError) as error:
+        if not _is_clash(error):
+            raise
+    for one in mine:
+        try:
+            refused += await _save_together(db, sql, lanes, [one], now)
+        except (*CLASHES, asyncpg.PostgresError) as error:
+            if not _is_clash(error):
+                raise
+            refused.append(clashed(one, explain(error, "")))  # type: ignore[arg-type]
+    return refused
+
+
+async def get(db: Connection, sql: Queries, kind: str, key: str) -> Record | None:
+    row = await db.fetchrow(sql["record"], kind, safe_text(key))
+    return None if row is None else _record(row)
+
+
+async def page(
+    db: Connection,
+    sql: Queries,
+    kind: str,
+    *,
+    limit: int,
+    group: str | None,
+    after: Record | None,
+    newest_first: bool,
+) -> Sequence[Record]:
+    order = "newest" if newest_first else "oldest"
+    edge = (None, None) if after is None else (after.sort, after.key)
+    if group is None:
+        rows = await db.fetch(sql[f"{order}_records"], kind, edge[1], max(0, limit))
+    else:
+        asked = (kind, safe_text(group), *edge, max(0, limit))
+        rows = await db.fetch(sql[f"{order}_records_in_group"], *asked)
+    return [_record(row) for row in rows]
+
+
+async def take_due(
+    db: Connection, sql: Queries, kind: str, *, limit: int, lease: float, now: int | None
+) -> Due:
+    rows = await db.fetch(sql["take_due_records"], kind, max(0, limit), span_us(lease), now)
+    first = await db.fetchval(sql["next_due_record"], kind, now)
+    next_due = None if first is None else max(0.0, first / 1e6)
+    return Due([_record(row) for row in rows], next_due)
+
+
+async def journal(db: Connection, sql: Queries, task_id: TaskId) -> Mapping[str, bytes]:
+    if not is_task_id(task_id):
+        return {}
+    return {step: result for step, result in await db.fetch(sql["journal"], task_id)}
+
+
+async def _save_together(
+    db: Connection, sql: Queries, lanes: Lanes, mine: Sequence[Settlement], now: int | None
+) -> Sequence[Refusal]:
+    async with db.transaction():
+        refused = await settlements.save(db, sql, mine, now)
+        late = {refusal.task_id for refusal in refused}
+        await _write(db, sql, lanes, [_also(s) for s in mine if s.task_id not in late], now)
+    return refused
+
+
+async def _write(
+    db: Connection, sql: Queries, lanes: Lanes, several: Sequence[Changes], now: int | None
+) -> list[Added]:
+    """Write all of these in the transaction that is open."""
+    records = [(change, each.id) for each in several for change in await _decided(db, sql, each)]
+    answers: list[Added] = []
+    if tasks := [new for each in several for new in each.tasks]:
+        window = several[0].idempotency_window
+        answers = await add(db, sql, lanes, tasks, window=window, now=now)
+    for change, by in sorted(records, key=lambda pair: pair[0][:2]):
+        await _write_record(db, sql, change, by, now)
+    return answers
+
+
+async def _decided(db: Connection, sql: Queries, changes: Changes) -> Sequence[Put | Delete]:
+    if not changes.records:
+        return ()
+    kinds, keys = zip(*changes.names, strict=True)
+    rows = await db.fetch(sql["hold_records"], kinds, keys)
+    ids = [new.id for new in changes.tasks]
+    known = {row[0] for row in await db.fetch(sql["known_tasks"], ids)} if ids else ()
+    found = {(kind, key): Kept(version, by) for kind, key, version, by in rows}
+    return decided(changes, found, known)
+
+
+async def _write_record(
+    db: Connection, sql: Queries, change: Put | Delete, by: str, now: int | None
+) -> None:
+    name = (change.kind, safe_text(change.key))
+    if isinstance(change, Delete):
+        await db.execute(sql["delete_record"], *name)
+        return
+    due_at = None if change.due_at is None else in_us(change.due_at)
+    due_in = None if change.due_in is None else span_us(change.due_in)
+    kept = (change.document, safe_text(change.group), change.sort, due_at, due_in, by, now)
+    if await db.fetchval(sql["update_record"], *name, *kept) is None:
+        await db.execute(sql["insert_record"], *name, *kept)
+
+
+async def _held(db: Connection, sql: Queries, settled: Sequence[Settlement]) -> set[str]:
+    """The tasks whose lease holds: what the others bring along is of no account."""
+    known = [s for s in settled if is_task_id(s.task_id)]
+    columns = zip(*((s.task_id, s.attempt, s.worker_id) for s in known), strict=True)
+    ids, attempts, workers = columns if known else ((), (), ())
+    return {row[0] for row in await db.fetch(sql["held"], ids, attempts, workers)}
+
+
+def _is_clash(error: BaseException) -> bool:
+    if isinstance(error, asyncpg.UniqueViolationError):
+        return True  # somebody made the same record: each on its own finds out
+    return isinstance(error, CLASHES) or getattr(error, "sqlstate", None) == IDEMPOTENCY_CONFLICT
+
+
+def _also(settlement: Settlement) -> Changes:
+    assert settlement.also is not None
+    return settlement.also
+
+
+def _record(row: asyncpg.Record) -> Record:
+    *fields, due = row
+    return Record(*fields, maybe_time(due))

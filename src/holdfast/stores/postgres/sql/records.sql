@@ -1,0 +1,84 @@
+-- name: record
+SELECT kind, key, version, document, "group", sort, due_at
+FROM holdfast.record WHERE kind = $1::text AND key = $2::text;
+
+-- name: oldest_records_in_group
+SELECT kind, key, version, document, "group", sort, due_at FROM holdfast.record
+WHERE kind = $1::text AND "group" = $2::text
+AND ($3::text IS NULL OR (sort, key) > ($3::text, $4::text))
+ORDER BY sort, key LIMIT $5::bigint;
+
+-- name: newest_records_in_group
+SELECT kind, key, version, document, "group", sort, due_at FROM holdfast.record
+WHERE kind = $1::text AND "group" = $2::text
+AND ($3::text IS NULL OR (sort, key) < ($3::text, $4::text))
+ORDER BY sort DESC, key DESC LIMIT $5::bigint;
+
+-- name: oldest_records
+SELECT kind, key, version, document, "group", sort, due_at FROM holdfast.record
+WHERE kind = $1::text AND ($2::text IS NULL OR key > $2::text)
+ORDER BY key LIMIT $3::bigint;
+
+-- name: newest_records
+SELECT kind, key, version, document, "group", sort, due_at FROM holdfast.record
+WHERE kind = $1::text AND ($2::text IS NULL OR key < $2::text)
+ORDER BY key DESC LIMIT $3::bigint;
+
+-- name: hold_records
+SELECT r.kind, r.key, r.version, r.written_by
+FROM holdfast.record AS r
+JOIN unnest($1::text[], $2::text[]) AS g (kind, key) ON r.kind = g.kind AND r.key = g.key
+ORDER BY r.kind, r.key FOR UPDATE OF r;
+
+-- name: known_tasks
+SELECT id::text FROM holdfast.task WHERE id = ANY ($1::text[]::uuid[]);
+
+-- name: held
+SELECT r.id::text
+FROM unnest($1::text[]::uuid[], $2::integer[], $3::text[]) AS g (id, attempt, worker)
+JOIN holdfast.worker AS w ON w.id = g.worker
+JOIN holdfast.run AS r ON r.id = g.id AND r.attempt = g.attempt AND r.worker = w.number;
+
+-- name: update_record
+UPDATE holdfast.record AS r SET
+    version = r.version + 1, document = $3::text, "group" = $4::text, sort = $5::text,
+    due_at = coalesce($6::bigint, holdfast.now_us($9::bigint) + $7::bigint), written_by = $8::text
+WHERE r.kind = $1::text AND r.key = $2::text
+RETURNING r.version;
+
+-- name: insert_record
+INSERT INTO holdfast.record (kind, key, version, document, "group", sort, due_at, written_by)
+VALUES (
+    $1::text, $2::text, 1, $3::text, $4::text, $5::text,
+    coalesce($6::bigint, holdfast.now_us($9::bigint) + $7::bigint), $8::text
+);
+
+-- name: delete_record
+DELETE FROM holdfast.record AS r WHERE r.kind = $1::text AND r.key = $2::text;
+
+-- name: take_due_records
+WITH due AS MATERIALIZED (
+    SELECT r.kind, r.key, r.due_at FROM holdfast.record AS r
+    WHERE r.kind = $1::text AND r.due_at <= holdfast.now_us($4::bigint)
+    ORDER BY r.due_at, r.key LIMIT $2::bigint FOR UPDATE SKIP LOCKED
+), taken AS (
+    UPDATE holdfast.record AS r SET
+        version = r.version + 1, due_at = holdfast.now_us($4::bigint) + $3::bigint, written_by = ''
+    FROM due WHERE r.kind = due.kind AND r.key = due.key
+    RETURNING due.due_at AS was_due, r.*
+)
+SELECT kind, key, version, document, "group", sort, due_at FROM taken ORDER BY was_due, key;
+
+-- name: next_due_record
+SELECT min(r.due_at) - holdfast.now_us($2::bigint) FROM holdfast.record AS r
+WHERE r.kind = $1::text AND r.due_at IS NOT NULL;
+
+-- name: journal
+SELECT step, result FROM holdfast.journal WHERE id = $1::text::uuid ORDER BY number;
+
+-- name: record_steps
+INSERT INTO holdfast.journal (id, step, result)
+SELECT g.id, g.step, g.result
+FROM unnest($1::text[]::uuid[], $2::text[], $3::bytea[]) WITH ORDINALITY AS g (id, step, result, n)
+ORDER BY g.n
+ON CONFLICT DO NOTHING;

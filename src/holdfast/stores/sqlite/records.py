@@ -1,0 +1,96 @@
+"""Records, as the writer changes them and readers find them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Mapping, Sequence
+
+from holdfast.core.record import Changes, Delete, Due, Kept, Name, Put, Record, decided
+from holdfast.core.task import Added, TaskId
+from holdfast.stores.columns import in_us, maybe_time, span_us
+from holdfast.stores.sqlite.add import add, states_of
+from holdfast.stores.sqlite.queries import RECORDS, as_json
+from holdfast.stores.sqlite.values import safe_text
+from holdfast.stores.sqlite.writer import Unit
+
+
+def commit(unit: Unit, changes: Changes) -> Sequence[Added]:
+    """All of it in the transaction that is open; whoever opened it rolls back if this raises."""
+    known = states_of(unit.db, [new.id for new in changes.tasks]) if changes.records else ()
+    records = decided(changes, _kept(unit.db, changes.names), known) if changes.records else ()
+    answers = add(unit, changes.tasks, idempotency_window=changes.idempotency_window)
+    for change in records:
+        _write(unit, change, changes.id)
+    return answers
+
+
+def get(db: sqlite3.Connection, kind: str, key: str) -> Record | None:
+    row = db.execute(RECORDS["get"], (kind, safe_text(key))).fetchone()
+    return None if row is None else _record(row)
+
+
+def page(
+    db: sqlite3.Connection,
+    kind: str,
+    *,
+    limit: int,
+    group: str | None,
+    after: Record | None,
+    newest_first: bool,
+) -> Sequence[Record]:
+    order = "newest" if newest_first else "oldest"
+    values = {
+        "kind": kind,
+        "group": None if group is None else safe_text(group),
+        "is_later": after is not None,
+        "sort": after and after.sort,
+        "key": after and after.key,
+        "limit": max(0, limit),
+    }
+    block = f"{order}_by_key" if group is None else f"{order}_in_group"
+    return [_record(row) for row in db.execute(RECORDS[block], values)]
+
+
+def none_due(unit: Unit, kind: str) -> Due | None:
+    """The answer if there is nothing to take, found without a write lock."""
+    (first,) = unit.db.execute(RECORDS["first_due"], (kind,)).fetchone()
+    now = unit.now
+    if first is not None and first <= now:
+        return None
+    return Due((), None if first is None else (first - now) / 1e6)
+
+
+def take_due(unit: Unit, kind: str, *, limit: int, lease: float) -> Due:
+    now = unit.now
+    asked = {"kind": kind, "now": now, "until": now + span_us(lease), "limit": max(0, limit)}
+    rows = unit.db.execute(RECORDS["due"], asked).fetchall()
+    unit.db.execute(RECORDS["take"], asked)
+    taken = [_record((*row[:2], row[2] + 1, *row[3:6], asked["until"])) for row in rows]
+    (first,) = unit.db.execute(RECORDS["first_due"], (kind,)).fetchone()
+    return Due(taken, None if first is None else max(0.0, (first - now) / 1e6))
+
+
+def journal(db: sqlite3.Connection, task_id: TaskId) -> Mapping[str, bytes]:
+    return dict(db.execute(RECORDS["journal"], (safe_text(task_id),)).fetchall())
+
+
+def _kept(db: sqlite3.Connection, names: Sequence[Name]) -> dict[Name, Kept]:
+    rows = db.execute(RECORDS["kept"], (as_json(names),))
+    return {(kind, key): Kept(version, by) for kind, key, version, by in rows}
+
+
+def _write(unit: Unit, change: Put | Delete, by: str) -> None:
+    name = (change.kind, safe_text(change.key))
+    if isinstance(change, Delete):
+        unit.db.execute(RECORDS["delete"], name)
+        return
+    due = None if change.due_at is None else in_us(change.due_at)
+    if due is None and change.due_in is not None:
+        due = unit.now + span_us(change.due_in)
+    values = (*name, change.document, safe_text(change.group), change.sort, due, by)
+    unit.db.execute(RECORDS["put"], values)
+
+
+def _record(row: Sequence[object]) -> Record:
+    *fields, due = row
+    return Record(*fields, maybe_time(due))  # type: ignore[arg-type]  # in the order of the columns
