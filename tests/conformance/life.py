@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from tests.conformance.pair import MANY, Pair, Refused
 
+from holdfast import pauses
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerStatus
@@ -102,9 +103,9 @@ class Life:
             lambda store: store.requeue(where, limit=limit, head_starts=HEAD_STARTS, pace=pace),
             lambda store: store.requeue(where, limit=limit, head_starts=HEAD_STARTS),
             lambda store: store.discard(where, limit=limit),
-            lambda store: store.pause(queue),
-            lambda store: store.resume(queue),
-            lambda store: store.resume(queue),
+            lambda store: pauses.pause(store, queue),
+            lambda store: pauses.resume(store, queue),
+            lambda store: pauses.resume(store, queue),
             lambda store: store.ask_to_drain(worker),
             lambda store: store.prune(retention=500, dead_letter_retention=900, limit=MANY),
         ]

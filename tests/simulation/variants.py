@@ -240,8 +240,8 @@ class CancelLeavesItInLine(MemoryStore):
 class RetryWinsOverCancel(MemoryStore):
     """Starts a failing task again although somebody asked to cancel it."""
 
-    def _settle(self, task: Task, settlement: Settlement, now: int) -> None:
-        super()._settle(replace(task, cancel_requested=False), settlement, now)
+    def _settle(self, task: Task, settlement: Settlement, now: int) -> Sequence[Refusal]:
+        return super()._settle(replace(task, cancel_requested=False), settlement, now)
 
 
 class BuriesWithoutLooking(MemoryStore):

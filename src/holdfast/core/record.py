@@ -90,7 +90,7 @@ class Due(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """What a store finds of a record before it writes: its version, and the commit that wrote it."""
+    """What a store finds of a record before it writes: its version, and which commit wrote it."""
 
     version: int
     written_by: str

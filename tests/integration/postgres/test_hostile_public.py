@@ -15,7 +15,7 @@ import pytest
 from tests.conformance.pair import Pair
 from tests.conformance.test_one_behaviour import live
 
-from holdfast.core.token import Scope
+from holdfast.core.record import Changes, Delete, Put
 from holdfast.dispatch.identity import of_postgres
 from holdfast.dispatch.line import Line
 from holdfast.stores.postgres import upkeep
@@ -90,10 +90,14 @@ async def test_neither_does_what_no_task_needs(
     async with PostgresStore(url) as store:
         _trap_states(postgres, hostile)
         await store.add([new_task(), new_task(run_at=None, lock="k")], idempotency_window=WINDOW)
-        await store.add_token(id="t", name="ci", scopes=[Scope.READ], digest=b"x", expires_in=None)
-        await store.rewrite_token("t", "{}")
-        await store.tokens()
-        await store.revoke_token("t")
+        put = Put("note", "a", "{}", version=0, due_in=0.0)
+        await store.commit(Changes("1", (new_task(),), (put,)))
+        await store.commit(Changes("2", (), (put._replace(version=1),)))
+        await store.record("note", "a")
+        await store.records("note", limit=1, group="")
+        await store.records("note", limit=1, newest_first=True)
+        await store.take_due("note", limit=1, lease=1.0)
+        await store.commit(Changes("3", (), (Delete("note", "a"),)))
         await store.next_in_line(["k"])
         await store.orphans(limit=1)
         await store._open.do(lambda db: upkeep._sweep_after(db, store._sql, 1_000_000))

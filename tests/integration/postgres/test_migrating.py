@@ -5,6 +5,7 @@ of this release; and what its workers call still answers.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import asyncpg
@@ -13,12 +14,15 @@ import pytest
 from holdfast.core.attempt import Claim
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Cause, Priority, State, TaskId, WorkerId
-from holdfast.core.token import Bounds, Scope
+from holdfast.core.token import Bounds, Scope, Token
 from holdfast.errors import SchemaMismatch
+from holdfast.pauses import resume
 from holdfast.stores.postgres.connections import Connection
+from holdfast.stores.postgres.queries import queries
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.factories import new_task, success, task_id
 from holdfast.testing.suites.base import add, claim, get, save
+from holdfast.tokens import Tokens
 
 REGISTER = """
 SELECT holdfast.register(
@@ -43,8 +47,8 @@ SELECT n FROM holdfast.save(
 )
 """
 OLD_TOKEN = """
-INSERT INTO holdfast.token (id, name, scopes, digest, created_at)
-VALUES ('ab', 'ci', '{submit}', '', 1)
+INSERT INTO holdfast.token (id, name, scopes, digest, created_at, expires_at, document)
+VALUES ('ab', 'ci', '{submit}', '\\x0f', 1, 2, '{"owner": "anna"}')
 """
 SCHEMA_1 = Path(__file__).with_name("schema_1.sql").read_text()
 
@@ -82,7 +86,7 @@ async def test_an_old_schema_is_refused_until_it_is_migrated(
         await store.open()
 
     assert await store.schema_version() == 1
-    assert list(await store.migrate()) == [2, 3, 4]
+    assert list(await store.migrate()) == [2, 3, 4, 5]
     assert list(await store.migrate()) == []
 
 
@@ -103,25 +107,31 @@ async def test_what_was_under_way_in_an_old_schema_goes_on(
         assert list(await store.check()) == []
 
 
-async def test_a_token_of_the_third_schema_goes_on_unbound(
-    fresh_database: str, db: Connection
+async def test_tokens_and_pauses_of_the_fourth_schema_go_on(
+    fresh_database: str, db: Connection, running: Claim
 ) -> None:
-    await PostgresStore(fresh_database).migrate()
-    await db.execute("ALTER TABLE holdfast.token DROP COLUMN document")
-    await db.execute("ALTER TABLE holdfast.worker DROP COLUMN blocked_by")
-    await db.execute("DROP INDEX holdfast.done_died")
-    await db.execute("DELETE FROM holdfast.migration WHERE version >= 4")
+    for migration in queries("holdfast").migrations[1:4]:
+        await db.execute(migration.sql)
+        await db.execute("INSERT INTO holdfast.migration (version) VALUES ($1)", migration.version)
     await db.execute(OLD_TOKEN)
+    await db.execute("INSERT INTO holdfast.paused_queue VALUES ('mail')")
 
-    assert list(await PostgresStore(fresh_database).migrate()) == [4]
+    assert list(await PostgresStore(fresh_database).migrate()) == [5]
 
     async with PostgresStore(fresh_database) as store:
-        (token,) = await store.tokens()
-        assert (token.name, token.scopes, token.bounds) == (
-            "ci",
-            frozenset({Scope.SUBMIT}),
-            Bounds(),
+        (token,) = await Tokens(store).list()
+        assert token == Token(
+            id="ab",
+            name="ci",
+            scopes=frozenset({Scope.SUBMIT}),
+            digest=b"\x0f",
+            created_at=datetime(1970, 1, 1, microsecond=1, tzinfo=UTC),
+            expires_at=datetime(1970, 1, 1, microsecond=2, tzinfo=UTC),
+            bounds=Bounds(owner="anna"),
         )
+        assert await db.fetchval("SELECT queue FROM holdfast.paused_queues") == "mail"
+        assert await db.fetchval("SELECT owner FROM holdfast.tokens") == "anna"
+        assert await resume(store, "mail")
 
 
 async def test_what_the_first_release_calls_still_answers_after_the_migration(

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from holdfast import pauses
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.callback import Callback
 from holdfast.core.query import Order, TaskFilter
@@ -206,9 +207,9 @@ class Story:
     async def pause(self) -> None:
         queue = self.dice.choice(QUEUES)
         if self.maybe(0.5):
-            await self.pair.ask(lambda store: store.pause(queue))
+            await self.pair.ask(lambda store: pauses.pause(store, queue))
         else:
-            await self.pair.ask(lambda store: store.resume(queue))
+            await self.pair.ask(lambda store: pauses.resume(store, queue))
 
     async def call_back(self) -> None:
         taken = await self.pair.ask(lambda store: store.due_callbacks(limit=3, lease=10.0))

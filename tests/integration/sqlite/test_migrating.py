@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from holdfast.core.task import State, WorkerId
-from holdfast.core.token import Bounds, Scope
+from holdfast.core.token import Scope, Token
 from holdfast.errors import SchemaMismatch
+from holdfast.pauses import resume
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.stores.sqlite.schema import migrations
 from holdfast.testing.factories import new_task, success, task_id, worker_info
 from holdfast.testing.suites.base import add, claim, get, save
+from holdfast.tokens import Tokens
 
 OLD_TASK = """
 INSERT INTO task (
@@ -72,21 +75,26 @@ async def test_what_was_in_an_old_file_goes_on(path: Path, first_release: str) -
         assert list(await store.check()) == []
 
 
-async def test_a_token_of_the_second_schema_goes_on_unbound(path: Path) -> None:
+async def test_tokens_and_pauses_of_the_second_schema_go_on(path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.executescript(migrations()[1] + migrations()[2])
-        db.execute("INSERT INTO token VALUES (1, 'ab', 'ci', '[\"submit\"]', x'00', 1, NULL, NULL)")
+        db.execute("INSERT INTO token VALUES (1, 'ab', 'ci', '[\"submit\"]', x'0f', 1, 2, NULL)")
+        db.execute("INSERT INTO paused_queue VALUES ('mail')")
         db.commit()
 
     await SQLiteStore(path).migrate()
 
     async with SQLiteStore(path) as store:
-        (token,) = await store.tokens()
-        assert (token.name, token.scopes, token.bounds) == (
-            "ci",
-            frozenset({Scope.SUBMIT}),
-            Bounds(),
+        (token,) = await Tokens(store).list()
+        assert token == Token(
+            id="ab",
+            name="ci",
+            scopes=frozenset({Scope.SUBMIT}),
+            digest=b"\x0f",
+            created_at=datetime(1970, 1, 1, microsecond=1, tzinfo=UTC),
+            expires_at=datetime(1970, 1, 1, microsecond=2, tzinfo=UTC),
         )
+        assert await resume(store, "mail")
 
 
 async def test_a_worker_of_the_first_release_still_registers_on_a_migrated_file(

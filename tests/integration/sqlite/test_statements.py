@@ -20,10 +20,10 @@ from holdfast.stores.sqlite.queries import (
     HISTORY,
     LOCKS,
     OPERATIONS,
+    RECORDS,
     SETTLEMENTS,
     STATS,
     TASKS,
-    TOKENS,
     WORKERS,
     _spread,
 )
@@ -98,7 +98,13 @@ HOT = {
     "due_callbacks": CALLBACKS["due"],
     "hand_out": CALLBACKS["hand_out"],
     "held": CALLBACKS["held"],
-    "token": TOKENS["get"],
+    "record": RECORDS["get"],
+    "oldest_in_group": RECORDS["oldest_in_group"],
+    "newest_by_key": RECORDS["newest_by_key"],
+    "kept": RECORDS["kept"],
+    "due_records": RECORDS["due"],
+    "take_records": RECORDS["take"],
+    "journal": RECORDS["journal"],
     "drain_requested": WORKERS["drain_requested"],
     "orphans": WORKERS["orphans"],
 }
@@ -123,7 +129,9 @@ def test_no_hot_statement_walks_a_table(outside: sqlite3.Connection, name: str) 
     walks = [
         s
         for s in steps
-        if re.match(r"SCAN (task|event|attempt|idempotency|callback|token|worker)\b(?! USING)", s)
+        if re.match(
+            r"SCAN (task|event|attempt|idempotency|callback|record|journal|worker)\b(?! USING)", s
+        )
     ]
     assert walks == [], steps
     assert not [s for s in steps if "AUTOMATIC" in s], steps

@@ -252,7 +252,7 @@ async def test_a_file_that_goes_while_a_group_is_written_gets_no_acknowledgement
     store: SQLiteStore, path: Path
 ) -> None:
     def write_and_lose(unit: Unit) -> str:
-        unit.db.execute("INSERT INTO paused_queue VALUES ('mail')")
+        unit.db.execute("INSERT INTO record VALUES ('pause', 'mail', 1, '{}', '', '', NULL, '')")
         path.rename(path.with_suffix(".lost"))
         return "done"
 
@@ -260,7 +260,7 @@ async def test_a_file_that_goes_while_a_group_is_written_gets_no_acknowledgement
         await store._write(write_and_lose)
 
     path.with_suffix(".lost").rename(path)
-    assert not await store.resume("mail")
+    assert await store.record("pause", "mail") is None
 
 
 def test_a_new_file_is_its_owner_s_alone_whatever_the_umask(path: Path) -> None:

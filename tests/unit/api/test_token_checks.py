@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from holdfast.core.record import Record
 from holdfast.core.task import Priority
-from holdfast.core.token import Bounds, RateLimit, Scope, Token
+from holdfast.core.token import TOKEN, Bounds, RateLimit, Scope, Token
 from holdfast.errors import InvalidOption
 from holdfast.stores.memory.store import MemoryStore
 from holdfast.testing.clock import FakeClock
@@ -23,9 +24,9 @@ class Counting(MemoryStore):
 
     looks = 0
 
-    async def token(self, token_id: str) -> Token | None:
-        self.looks += 1
-        return await super().token(token_id)
+    async def record(self, kind: str, key: str) -> Record | None:
+        self.looks += kind == TOKEN
+        return await super().record(kind, key)
 
 
 @pytest.fixture

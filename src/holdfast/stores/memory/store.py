@@ -149,7 +149,7 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
     async def save(self, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
         with self._lock:
             now = self._clock.now_us()
-            refusals = []
+            refusals: list[Refusal] = []
             for settlement in settlements:
                 task = self._tasks.get(settlement.task_id)
                 if task and holds_lease(task, settlement):

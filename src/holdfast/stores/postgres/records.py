@@ -1,8 +1,8 @@
 """Records, the journal, and commits of several things.
 
-What is there is locked, `core.record.decided` decides, and what it decided is written. A record that
-two callers make at the same time is made by one of them: the other meets the primary key, and begins
-anew with what it finds then.
+What is there is locked, `core.record.decided` decides, and what it decided is written. A record
+that two callers make at the same time is made by one of them: the other meets the primary key, and
+begins anew with what it finds then.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ async def take_due(
 async def journal(db: Connection, sql: Queries, task_id: TaskId) -> Mapping[str, bytes]:
     if not is_task_id(task_id):
         return {}
-    return {step: result for step, result in await db.fetch(sql["journal"], task_id)}
+    return {row["step"]: row["result"] for row in await db.fetch(sql["journal"], task_id)}
 
 
 async def _save_together(
@@ -178,5 +178,5 @@ def _also(settlement: Settlement) -> Changes:
 
 
 def _record(row: asyncpg.Record) -> Record:
-    *fields, due = row
-    return Record(*fields, maybe_time(due))
+    kind, key, version, document, group, sort, due = row
+    return Record(kind, key, version, document, group, sort, maybe_time(due))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from holdfast.core.record import Changes, Delete, Due, Kept, Name, Put, Record, decided
 from holdfast.core.task import Added, TaskId
@@ -91,6 +92,6 @@ def _write(unit: Unit, change: Put | Delete, by: str) -> None:
     unit.db.execute(RECORDS["put"], values)
 
 
-def _record(row: Sequence[object]) -> Record:
-    *fields, due = row
-    return Record(*fields, maybe_time(due))  # type: ignore[arg-type]  # in the order of the columns
+def _record(row: Sequence[Any]) -> Record:
+    kind, key, version, document, group, sort, due = row
+    return Record(kind, key, version, document, group, sort, maybe_time(due))

@@ -66,7 +66,12 @@ class Batch(NamedTuple):
                 also,
             ) = settlement
             number = take(task_id)
-            is_plain = state is _COMPLETED and ended is _ENDED_WELL and error is why is also is None
+            is_plain = (
+                state is _COMPLETED
+                and ended is _ENDED_WELL
+                and error is None is why
+                and also is None
+            )
             if number is not None and is_plain and (result is None or _fits_json(result)):
                 text = None if result is None else result.decode()
                 plain[charged, crashes, attempt, worker_id][str(number)] = text

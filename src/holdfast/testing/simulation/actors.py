@@ -33,6 +33,7 @@ from holdfast.ports.dispatcher import Listener
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
 from holdfast.testing.simulation.ledger import Ledger
+from holdfast.testing.simulation.observed import ObservedStore
 from holdfast.testing.simulation.world import Process, World
 from holdfast.worker.maintenance.rescuer import Rescuer as RealRescuer
 
@@ -307,7 +308,7 @@ class _Nobody:
 class Operator(Process):
     """Cancels, requeues, pauses, discards, prunes and counts, at the worst moments."""
 
-    def __init__(self, world: World, store: Store, ledger: Ledger) -> None:
+    def __init__(self, world: World, store: ObservedStore, ledger: Ledger) -> None:
         super().__init__()
         self.world, self.store, self.ledger = world, store, ledger
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
+from holdfast import pauses
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Task, TaskId
 from holdfast.ports.clock import Clock
@@ -113,7 +114,7 @@ class History:
         self.faults.heal()
         self.world.is_healing = True
         for queue in QUEUES:
-            self.ledger.resumed(queue, self.setup.drive(self.store.resume(queue)))
+            self.ledger.resumed(queue, self.setup.drive(pauses.resume(self.store, queue)))
         for step in range(HEAL_STEPS):
             if step % 10 == 0:
                 self._keep_able_worker()

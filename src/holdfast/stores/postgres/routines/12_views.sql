@@ -143,3 +143,18 @@ FROM (
     id, t, e, state, attempt, started_at, finished_at, worker, fence, result, error, reason
 )
 JOIN holdfast.lane ON lane.id = (p.t).lane;
+
+-- Records of each kind, for people.
+CREATE OR REPLACE VIEW holdfast.paused_queues AS
+SELECT r.key AS queue FROM holdfast.record AS r WHERE r.kind = 'pause';
+
+CREATE OR REPLACE VIEW holdfast.tokens AS
+SELECT
+    r.key AS id, d.document ->> 'name' AS name, d.document -> 'scopes' AS scopes,
+    d.document ->> 'owner' AS owner, d.document ->> 'created_by' AS created_by,
+    (d.document ->> 'created_at')::timestamptz AS created_at,
+    (d.document ->> 'expires_at')::timestamptz AS expires_at,
+    (d.document ->> 'revoked_at')::timestamptz AS revoked_at,
+    (d.document ->> 'last_used_at')::timestamptz AS last_used_at
+FROM holdfast.record AS r CROSS JOIN LATERAL (SELECT r.document::jsonb AS document) AS d
+WHERE r.kind = 'token';
