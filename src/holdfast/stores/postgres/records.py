@@ -14,7 +14,7 @@ import asyncpg
 
 from holdfast.core.attempt import CLASHES, Refusal, Settlement, clashed
 from holdfast.core.ids import is_task_id
-from holdfast.core.record import Changes, Delete, Due, Kept, Put, Record, decided
+from holdfast.core.record import Changes, Delete, Due, Kept, Name, Put, Record, decided
 from holdfast.core.task import Added, TaskId
 from holdfast.stores.columns import in_us, maybe_time, span_us
 from holdfast.stores.postgres import settlements
@@ -123,30 +123,38 @@ async def _write(
     db: Connection, sql: Queries, lanes: Lanes, several: Sequence[Changes], now: int | None
 ) -> list[Added]:
     """Write all of these in the transaction that is open."""
-    records = [(change, each.id) for each in several for change in await _decided(db, sql, each)]
+    found: dict[Name, Kept] = {}
+    records = [
+        (change, each.id) for each in several for change in await _decided(db, sql, each, found)
+    ]
     answers: list[Added] = []
     if tasks := [new for each in several for new in each.tasks]:
         window = several[0].idempotency_window
         answers = await add(db, sql, lanes, tasks, window=window, now=now)
     for change, by in sorted(records, key=lambda pair: pair[0][:2]):
-        await _write_record(db, sql, change, by, now)
+        is_new = (change.kind, safe_text(change.key)) not in found
+        await _write_record(db, sql, change, by, now, is_new=is_new)
     return answers
 
 
-async def _decided(db: Connection, sql: Queries, changes: Changes) -> Sequence[Put | Delete]:
+async def _decided(
+    db: Connection, sql: Queries, changes: Changes, found: dict[Name, Kept]
+) -> Sequence[Put | Delete]:
+    """What to write of these. What was found is locked, and noted."""
     if not changes.records:
         return ()
     kinds, keys = zip(*changes.names, strict=True)
     rows = await db.fetch(sql["hold_records"], kinds, keys)
     ids = [new.id for new in changes.tasks]
     known = {row[0] for row in await db.fetch(sql["known_tasks"], ids)} if ids else ()
-    found = {(kind, key): Kept(version, by) for kind, key, version, by in rows}
+    found |= {(kind, key): Kept(version, by) for kind, key, version, by in rows}
     return decided(changes, found, known)
 
 
 async def _write_record(
-    db: Connection, sql: Queries, change: Put | Delete, by: str, now: int | None
+    db: Connection, sql: Queries, change: Put | Delete, by: str, now: int | None, *, is_new: bool
 ) -> None:
+    """One that was not there is inserted and nothing else: who made it meanwhile has won."""
     name = (change.kind, safe_text(change.key))
     if isinstance(change, Delete):
         await db.execute(sql["delete_record"], *name)
@@ -154,8 +162,7 @@ async def _write_record(
     due_at = None if change.due_at is None else in_us(change.due_at)
     due_in = None if change.due_in is None else span_us(change.due_in)
     kept = (change.document, safe_text(change.group), change.sort, due_at, due_in, by, now)
-    if await db.fetchval(sql["update_record"], *name, *kept) is None:
-        await db.execute(sql["insert_record"], *name, *kept)
+    await db.execute(sql["insert_record" if is_new else "update_record"], *name, *kept)
 
 
 async def _held(db: Connection, sql: Queries, settled: Sequence[Settlement]) -> set[str]:

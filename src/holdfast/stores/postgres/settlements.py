@@ -23,6 +23,8 @@ async def save(
     db: Connection, sql: Queries, settlements: Sequence[Settlement], now: int | None
 ) -> Sequence[Refusal]:
     known = [s for s in settlements if is_task_id(s.task_id)]
+    if len({s.task_id for s in known}) < len(known):
+        return await _save_in_order(db, sql, settlements, now)
     plain, rest = _parted(known)
     late: list[Refusal] = []
     if known:
@@ -45,14 +47,18 @@ async def save(
     return late
 
 
+async def _save_in_order(
+    db: Connection, sql: Queries, settlements: Sequence[Settlement], now: int | None
+) -> Sequence[Refusal]:
+    """One task twice: the order decides."""
+    async with db.transaction():
+        return [late for one in settlements for late in await save(db, sql, [one], now)]
+
+
 def _parted(
     settlements: Sequence[Settlement],
 ) -> tuple[Sequence[Settlement], Sequence[Settlement]]:
-    """Plain successes of one worker, and the rest. With one task twice in a batch nothing is plain:
-    the order decides.
-    """
-    if len({s.task_id for s in settlements}) < len(settlements):
-        return (), settlements
+    """Plain successes of one worker, and the rest."""
     worker = settlements[0].worker_id if settlements else None
     plain = [
         s for s in settlements

@@ -42,6 +42,10 @@ DROP FUNCTION IF EXISTS holdfast.add_token(text, text, text[], bytea, bigint, te
 DROP FUNCTION IF EXISTS holdfast.rewrite_token(text, text);
 DROP FUNCTION IF EXISTS holdfast.revoke_token(text, bigint);
 
+DROP FUNCTION IF EXISTS holdfast.settle_one(
+    uuid, integer, text, text, text, integer, integer, bytea, text, bigint, text, text, text, bigint
+);
+
 -- What the steps of a task came to, once each.
 CREATE TABLE holdfast.journal (
     id uuid NOT NULL,

@@ -87,8 +87,8 @@ BEGIN
     END IF;
 END $$;
 
--- Any settlements, one by one in their order. Answers those that came too late: their position, and
--- who has the task now.
+-- Any settlements, of different tasks, in one statement. Answers those that came too late: their
+-- position, and who has the task now.
 CREATE OR REPLACE FUNCTION holdfast.settle(
     ids text[], attempts integer[], workers text[], states text[], ends text[], charges integer[],
     crash_counts integer[], results bytea[], errors text[], delays bigint[], causes text[],
@@ -100,11 +100,15 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET jit = off
 AS $$
-#variable_conflict use_variable
+#variable_conflict use_column
 DECLARE
+    all_late boolean := current_setting('transaction_isolation') <> 'read committed';
     mine uuid[];
     locks text[];
+    told uuid[];
+    late integer[];
     s record;
 BEGIN
     -- Whose lease holds: locked, in order.
@@ -141,38 +145,176 @@ BEGIN
             ORDER BY 1, 2, 3
         ) AS wanted;
     END IF;
-    FOR s IN
+    WITH given AS MATERIALIZED (
         SELECT g.*
         FROM unnest(
-            ids, attempts, workers, states, ends, charges, crash_counts, results, errors,
+            ids::uuid[], attempts, workers, states, ends, charges, crash_counts, results, errors,
             delays, causes, reasons, needs
         ) WITH ORDINALITY AS g (
-            task_id, attempt, worker, state, ended, charged, crash_count, result, error, delay,
-            cause, reason, need, n
+            id, attempt, worker_id, state, ended, charged, crash_count, result, error, delay, cause,
+            reason, need, n
         )
-        WHERE NOT EXISTS (
-            SELECT 1 FROM holdfast.done AS d JOIN holdfast.worker AS w ON w.number = d.worker
-            WHERE d.id = g.task_id::uuid AND d.attempt = g.attempt AND w.id = g.worker
-            AND d.ended = g.ended
+    ), found AS MATERIALIZED (
+        SELECT
+            g.id, g.n, g.ended, g.charged, g.crash_count, g.result, g.error, g.need,
+            r.row, r.attempt, r.worker, r.lane, r.started_at, r.flags, r.fence,
+            t.name, t.unique_key, t.lock_key, coalesce(e.rank, t.rank) AS rank, t.expires_at,
+            coalesce(e.cause, 'submitted') AS last_cause, e.id IS NOT NULL AS has_extra,
+            g.charged > coalesce(e.charged, 0) AS was_charged,
+            coalesce(e.cancel_requested, false) AS stopped,
+            -- `lifecycle.cancelled_instead`
+            CASE WHEN e.cancel_requested AND NOT over.is_so THEN 'cancelled' ELSE g.state END AS state,
+            CASE WHEN e.cancel_requested AND NOT over.is_so THEN NULL ELSE g.cause END AS cause,
+            CASE WHEN e.cancel_requested AND NOT over.is_so THEN 'cancelled' ELSE g.reason END
+            AS reason,
+            over.is_so OR coalesce(e.cancel_requested, false) AS is_over,
+            at + g.delay AS due
+        FROM given AS g
+        CROSS JOIN LATERAL (
+            SELECT g.state IN ('completed', 'failed', 'cancelled', 'dead_letter') AS is_so
+        ) AS over
+        CROSS JOIN LATERAL (
+            SELECT
+                run.ctid AS row, run.attempt, run.worker, run.lane, run.started_at, run.flags,
+                run.fence
+            FROM holdfast.run
+            WHERE run.id = g.id AND run.attempt = g.attempt AND run.worker = (
+                SELECT w.number FROM holdfast.worker AS w WHERE w.id = g.worker_id
+            )
+            OFFSET 0
+        ) AS r
+        CROSS JOIN LATERAL (SELECT * FROM holdfast.task WHERE task.id = g.id OFFSET 0) AS t
+        LEFT JOIN LATERAL (
+            SELECT * FROM holdfast.extra WHERE extra.id = g.id OFFSET 0
+        ) AS e ON true
+    ), ends AS MATERIALIZED (
+        SELECT
+            f.*,
+            f.has_extra OR f.charged <> 0 OR f.crash_count <> 0 OR NOT f.is_over AS needs_extra,
+            (f.flags | CASE
+                WHEN f.has_extra OR f.charged <> 0 OR f.crash_count <> 0 OR NOT f.is_over
+                THEN 4 ELSE 0 END)::smallint AS new_flags,
+            CASE WHEN f.need IS NULL OR f.is_over THEN f.lane ELSE (
+                SELECT holdfast.lane_of(lane.queue, lane.requires || f.need, lane.priority)
+                FROM holdfast.lane WHERE lane.id = f.lane
+            ) END AS new_lane,
+            CASE WHEN f.flags & 8 <> 0 AND NOT f.is_over THEN f.expires_at END AS expiry,
+            CASE
+                WHEN f.is_over THEN 'done'
+                WHEN f.due > at THEN 'waiting'
+                WHEN f.lock_key IS NOT NULL THEN 'blocked'
+                ELSE 'ready'
+            END AS place
+        FROM found AS f
+    ), gone AS (
+        DELETE FROM holdfast.run AS r WHERE r.ctid = ANY (ARRAY(SELECT e.row FROM ends AS e))
+    ), no_longer_asked AS (
+        DELETE FROM holdfast.stop AS s USING ends AS e
+        WHERE e.stopped AND s.worker = e.worker AND s.id = e.id
+    ), remembered AS (
+        INSERT INTO holdfast.extra AS old (
+            id, charged, crash_count, cause, started_at, worker, fence, error, reason, result,
+            run_at
         )
-        ORDER BY g.n
-    LOOP
-        CONTINUE WHEN holdfast.settle_one(
-            s.task_id::uuid, s.attempt, s.worker, s.state, s.ended, s.charged, s.crash_count,
-            s.result, s.error, s.delay, s.cause, s.reason, s.need, at
-        );
-        CONTINUE WHEN holdfast.was_saved(s.task_id::uuid, s.attempt, s.worker, s.ended);
-        INSERT INTO holdfast.event (id, at, kind, attempt, worker_id)
-        SELECT task.id, settle.at, 'late_result_refused', s.attempt, s.worker
-        FROM holdfast.task WHERE task.id = s.task_id::uuid;
-        INSERT INTO holdfast.tally VALUES ('refused', 0, 1);
-        n := s.n;
-        holder := holdfast.holder_of(s.task_id::uuid);
-        RETURN NEXT;
-    END LOOP;
+        SELECT
+            e.id, e.charged, e.crash_count, coalesce(e.cause, e.last_cause), e.started_at, e.worker,
+            e.fence, e.error, e.reason, e.result, CASE WHEN NOT e.is_over THEN e.due END
+        FROM ends AS e WHERE e.needs_extra
+        ON CONFLICT (id) DO UPDATE SET
+            charged = excluded.charged, crash_count = excluded.crash_count, cause = excluded.cause,
+            started_at = excluded.started_at, worker = excluded.worker, fence = excluded.fence,
+            error = excluded.error, reason = excluded.reason, result = excluded.result,
+            run_at = coalesce(excluded.run_at, old.run_at)
+    ), let_go AS (
+        UPDATE holdfast.lock AS l SET holder = NULL
+        FROM ends AS e WHERE e.lock_key IS NOT NULL AND l.key = e.lock_key AND l.holder = e.id
+    ), kept AS (
+        INSERT INTO holdfast.done (
+            id, finished_at, started_at, state, attempt, worker, flags, charged, fence, ended,
+            reason, error, result
+        )
+        SELECT
+            e.id, at, e.started_at, e.state::holdfast.state, e.attempt, e.worker, e.new_flags,
+            e.was_charged, e.fence, e.ended, e.reason, e.error, e.result
+        FROM ends AS e WHERE e.is_over
+    ), freed AS (
+        DELETE FROM holdfast.unique_key AS u USING ends AS e
+        WHERE e.is_over AND e.unique_key IS NOT NULL
+        AND u.name = e.name AND u.key = e.unique_key AND u.id = e.id
+    ), attempted AS (
+        INSERT INTO holdfast.attempt (
+            id, number, cause, worker, started_at, ended_at, ended, charged, error
+        )
+        SELECT
+            e.id, e.attempt, e.last_cause, e.worker, e.started_at, at, e.ended, e.was_charged,
+            e.error
+        FROM ends AS e WHERE NOT e.is_over
+    ), expiring_again AS (
+        INSERT INTO holdfast.expiring (expires_at, id)
+        SELECT e.expiry, e.id FROM ends AS e WHERE e.expiry IS NOT NULL
+    ), sent_elsewhere AS (
+        UPDATE holdfast.task AS t SET lane = e.new_lane
+        FROM ends AS e WHERE e.new_lane <> e.lane AND t.id = e.id
+    ), waits AS (
+        INSERT INTO holdfast.waiting (
+            id, rank, due_at, lane, attempt, flags, retrying, expires_at
+        )
+        SELECT
+            e.id, e.rank, e.due, e.new_lane, e.attempt, e.new_flags, e.state = 'retrying', e.expiry
+        FROM ends AS e WHERE e.place = 'waiting'
+    ), held_up AS (
+        INSERT INTO holdfast.blocked (lock_key, rank, id, lane, attempt, flags, expires_at)
+        SELECT e.lock_key, e.rank, e.id, e.new_lane, e.attempt, e.new_flags, e.expiry
+        FROM ends AS e WHERE e.place = 'blocked'
+    ), lined_up AS (
+        INSERT INTO holdfast.ready (id, rank, lane, attempt, flags, late, expires_at)
+        SELECT
+            e.id, e.rank, e.new_lane, e.attempt, e.new_flags,
+            all_late OR e.rank < coalesce(
+                (SELECT floor.pending FROM holdfast.floor WHERE floor.lane = e.new_lane), e.rank
+            ),
+            e.expiry
+        FROM ends AS e WHERE e.place = 'ready'
+    ), counted AS (
+        INSERT INTO holdfast.tally (kind, key, n, lane)
+        SELECT 'running', e.lane, -count(*), NULL::integer FROM ends AS e GROUP BY e.lane
+        UNION ALL
+        SELECT e.place, e.new_lane, count(*), NULL FROM ends AS e
+        WHERE NOT e.is_over GROUP BY e.place, e.new_lane
+        UNION ALL
+        SELECT 'retrying', 0, count(*), NULL FROM ends AS e
+        WHERE e.place = 'waiting' AND e.state = 'retrying' HAVING count(*) > 0
+        UNION ALL
+        SELECT e.state, at / 1000000, count(*), CASE WHEN e.state <> 'cancelled' THEN e.lane END
+        FROM ends AS e WHERE e.is_over GROUP BY 1, 4
+    )
+    SELECT
+        ARRAY(SELECT e.id FROM ends AS e WHERE e.is_over AND e.flags & 16 <> 0),
+        ARRAY(
+            SELECT g.n FROM given AS g
+            WHERE NOT EXISTS (SELECT 1 FROM ends AS e WHERE e.n = g.n) ORDER BY g.n
+        )
+    INTO told, late;
+    IF told <> '{}' THEN
+        PERFORM holdfast.owe_callbacks(told, at);
+    END IF;
     IF locks <> '{}' THEN
         PERFORM holdfast.settle_locks(locks);
     END IF;
+    FOR s IN
+        SELECT l.n, ids[l.n]::uuid AS id, attempts[l.n] AS attempt, workers[l.n] AS worker
+        FROM unnest(late) AS l (n)
+        WHERE NOT holdfast.was_saved(ids[l.n]::uuid, attempts[l.n], workers[l.n], ends[l.n])
+        ORDER BY l.n
+    LOOP
+        INSERT INTO holdfast.event (id, at, kind, attempt, worker_id)
+        SELECT task.id, settle.at, 'late_result_refused', s.attempt, s.worker
+        FROM holdfast.task WHERE task.id = s.id;
+        INSERT INTO holdfast.tally VALUES ('refused', 0, 1);
+        n := s.n;
+        holder := holdfast.holder_of(s.id);
+        RETURN NEXT;
+    END LOOP;
 END $$;
 
 -- Who runs a task.
@@ -198,110 +340,6 @@ AS $$
         AND d.ended = was_saved.ended
     )
 $$;
-
--- One settlement; false if the lease does not hold. Its run, unique and lock rows are locked, and the
--- plans pinned by the caller, which is cheaper than for each.
-CREATE OR REPLACE FUNCTION holdfast.settle_one(
-    wanted uuid, attempt integer, worker text, state text, ended text, charged integer,
-    crash_count integer, result bytea, error text, delay bigint, cause text, reason text, need text,
-    at bigint
-) RETURNS boolean
-LANGUAGE plpgsql
-AS $$
-#variable_conflict use_variable
-DECLARE
-    r holdfast.run;
-    t holdfast.task;
-    e holdfast.extra;
-    due bigint := at + delay;
-    is_terminal boolean;
-    was_charged boolean;
-    expiry bigint;
-BEGIN
-    DELETE FROM holdfast.run AS old USING holdfast.worker AS w
-    WHERE old.id = wanted AND old.attempt = settle_one.attempt
-    AND w.number = old.worker AND w.id = settle_one.worker
-    RETURNING old.* INTO r;
-    IF NOT FOUND THEN
-        RETURN false;
-    END IF;
-    SELECT * INTO t FROM holdfast.task WHERE task.id = wanted;
-    SELECT * INTO e FROM holdfast.extra WHERE extra.id = wanted;
-    is_terminal := state IN ('completed', 'failed', 'cancelled', 'dead_letter');
-    IF e.cancel_requested THEN
-        DELETE FROM holdfast.stop WHERE stop.worker = r.worker AND stop.id = wanted;
-        IF NOT is_terminal THEN -- `lifecycle.cancelled_instead`
-            state := 'cancelled';
-            cause := NULL;
-            reason := 'cancelled';
-            is_terminal := true;
-        END IF;
-    END IF;
-    was_charged := charged > coalesce(e.charged, 0);
-    IF e.id IS NOT NULL OR charged <> 0 OR crash_count <> 0 OR NOT is_terminal THEN
-        r.flags := r.flags | 4::smallint;
-        INSERT INTO holdfast.extra AS old (
-            id, charged, crash_count, cause, started_at, worker, fence, error, reason, result,
-            run_at
-        )
-        VALUES (
-            wanted, charged, crash_count, coalesce(cause, 'submitted'), r.started_at, r.worker,
-            r.fence, error, reason, result, CASE WHEN is_terminal THEN NULL ELSE due END
-        )
-        ON CONFLICT (id) DO UPDATE SET
-            charged = excluded.charged, crash_count = excluded.crash_count,
-            cause = coalesce(settle_one.cause, old.cause), started_at = excluded.started_at,
-            worker = excluded.worker, fence = excluded.fence, error = excluded.error,
-            reason = excluded.reason, result = excluded.result,
-            run_at = coalesce(excluded.run_at, old.run_at);
-    END IF;
-    INSERT INTO holdfast.tally VALUES ('running', r.lane, -1);
-    IF t.lock_key IS NOT NULL THEN
-        UPDATE holdfast.lock AS l SET holder = NULL WHERE l.key = t.lock_key AND l.holder = wanted;
-    END IF;
-    IF is_terminal THEN
-        INSERT INTO holdfast.done (
-            id, finished_at, started_at, state, attempt, worker, flags, charged, fence, ended,
-            reason, error, result
-        )
-        VALUES (
-            wanted, at, r.started_at, state::holdfast.state, r.attempt, r.worker, r.flags,
-            was_charged, r.fence, ended, reason, error, result
-        );
-        IF t.unique_key IS NOT NULL THEN
-            DELETE FROM holdfast.unique_key AS u
-            WHERE u.name = t.name AND u.key = t.unique_key AND u.id = wanted;
-        END IF;
-        INSERT INTO holdfast.tally VALUES (
-            state, at / 1000000, 1, CASE WHEN state <> 'cancelled' THEN r.lane END
-        );
-        IF r.flags & 16 <> 0 THEN
-            PERFORM holdfast.owe_callbacks(ARRAY[wanted], at);
-        END IF;
-        RETURN true;
-    END IF;
-    INSERT INTO holdfast.attempt (
-        id, number, cause, worker, started_at, ended_at, ended, charged, error
-    )
-    VALUES (
-        wanted, r.attempt, coalesce(e.cause, 'submitted'), r.worker, r.started_at, at, ended,
-        was_charged, error
-    );
-    expiry := CASE WHEN r.flags & 8 <> 0 THEN t.expires_at END;
-    IF expiry IS NOT NULL THEN
-        INSERT INTO holdfast.expiring (expires_at, id) VALUES (expiry, wanted);
-    END IF;
-    IF need IS NOT NULL THEN
-        SELECT holdfast.lane_of(lane.queue, lane.requires || need, lane.priority) INTO r.lane
-        FROM holdfast.lane WHERE lane.id = r.lane;
-        UPDATE holdfast.task SET lane = r.lane WHERE task.id = wanted;
-    END IF;
-    PERFORM holdfast.put_back(
-        wanted, coalesce(e.rank, t.rank), r.lane, r.attempt, r.flags, t.lock_key, expiry, due,
-        state = 'retrying', at
-    );
-    RETURN true;
-END $$;
 
 -- Where a task goes that will be started again: it waits, or stands in line for its lock or for a
 -- worker.

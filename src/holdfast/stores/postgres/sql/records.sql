@@ -43,8 +43,7 @@ JOIN holdfast.run AS r ON r.id = g.id AND r.attempt = g.attempt AND r.worker = w
 UPDATE holdfast.record AS r SET
     version = r.version + 1, document = $3::text, "group" = $4::text, sort = $5::text,
     due_at = coalesce($6::bigint, holdfast.now_us($9::bigint) + $7::bigint), written_by = $8::text
-WHERE r.kind = $1::text AND r.key = $2::text
-RETURNING r.version;
+WHERE r.kind = $1::text AND r.key = $2::text;
 
 -- name: insert_record
 INSERT INTO holdfast.record (kind, key, version, document, "group", sort, due_at, written_by)
