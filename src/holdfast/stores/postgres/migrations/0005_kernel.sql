@@ -45,6 +45,27 @@ DROP FUNCTION IF EXISTS holdfast.revoke_token(text, bigint);
 DROP FUNCTION IF EXISTS holdfast.settle_one(
     uuid, integer, text, text, text, integer, integer, bytea, text, bigint, text, text, text, bigint
 );
+DROP FUNCTION IF EXISTS holdfast.put_back(
+    uuid, bigint, integer, integer, smallint, text, bigint, bigint, boolean, bigint
+);
+DROP FUNCTION IF EXISTS holdfast.take_out(uuid, integer, bigint, text);
+DROP FUNCTION IF EXISTS holdfast.renew(
+    uuid, integer, text, text, text, bigint, bigint, bigint, text[]
+);
+DROP FUNCTION IF EXISTS holdfast.hurry(uuid, integer, bigint, text, bigint, bigint);
+
+-- A task on its way to where it waits for its turn.
+CREATE TYPE holdfast.going_on AS (
+    id uuid,
+    rank bigint,
+    lane integer,
+    attempt integer,
+    flags smallint,
+    lock_key text,
+    expires_at bigint,
+    due bigint,
+    retrying boolean
+);
 
 -- What the steps of a task came to, once each.
 CREATE TABLE holdfast.journal (

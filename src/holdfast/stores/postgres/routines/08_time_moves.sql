@@ -113,48 +113,6 @@ BEGIN
     END LOOP;
 END $$;
 
--- Take a task out of the place where it waits for its turn; NULL if it does not. The row of its lock,
--- if it has one, is locked already.
-CREATE OR REPLACE FUNCTION holdfast.take_out(
-    wanted uuid, lane integer, rank bigint, lock_key text,
-    OUT place text, OUT attempt integer, OUT flags smallint, OUT retrying boolean,
-    OUT expires_at bigint
-)
-LANGUAGE plpgsql
-AS $$
-#variable_conflict use_variable
-BEGIN
-    DELETE FROM holdfast.waiting AS w WHERE w.id = wanted
-    RETURNING 'waiting', w.attempt, w.flags, w.retrying, w.expires_at
-    INTO place, attempt, flags, retrying, expires_at;
-    IF place IS NULL THEN
-        DELETE FROM holdfast.ready AS r
-        WHERE r.lane = take_out.lane AND r.late IN (false, true) AND r.rank = take_out.rank
-        AND r.id = wanted
-        RETURNING 'ready', r.attempt, r.flags, false, r.expires_at
-        INTO place, attempt, flags, retrying, expires_at;
-    END IF;
-    IF place IS NULL AND lock_key IS NOT NULL THEN
-        DELETE FROM holdfast.blocked AS b
-        WHERE b.lock_key = take_out.lock_key AND b.rank = take_out.rank AND b.id = wanted
-        RETURNING 'blocked', b.attempt, b.flags, false, b.expires_at
-        INTO place, attempt, flags, retrying, expires_at;
-    END IF;
-    IF place = 'ready' AND lock_key IS NOT NULL THEN
-        UPDATE holdfast.lock AS l SET holder = NULL
-        WHERE l.key = take_out.lock_key AND l.holder = wanted;
-    END IF;
-    IF place IS NOT NULL THEN
-        INSERT INTO holdfast.tally VALUES (place, take_out.lane, -1);
-    END IF;
-    IF retrying THEN
-        INSERT INTO holdfast.tally VALUES ('retrying', 0, -1);
-    END IF;
-    IF flags & 8 <> 0 THEN
-        DELETE FROM holdfast.expiring AS e WHERE e.expires_at = take_out.expires_at AND e.id = wanted;
-    END IF;
-END $$;
-
 -- End those of these tasks that are not running and show one of these states (NULL: any); answers
 -- which. The event has the reason's name.
 CREATE OR REPLACE FUNCTION holdfast.end_idle(
@@ -167,11 +125,11 @@ SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 AS $$
+#variable_conflict use_column
 DECLARE
     locks text[];
-    t record;
-    gone record;
-    ended uuid[] := '{}';
+    told uuid[];
+    ended uuid[];
 BEGIN
     PERFORM holdfast.hold_unique_keys(ids);
     locks := ARRAY(
@@ -181,36 +139,73 @@ BEGIN
     IF locks <> '{}' THEN
         PERFORM holdfast.hold_locks(locks);
     END IF;
-    FOR t IN
+    WITH wanted AS MATERIALIZED (
         SELECT
-            task.id, task.lane, task.lock_key, task.name, task.unique_key,
-            coalesce(e.rank, task.rank) AS rank, e.started_at, e.worker, e.fence, e.error, e.result
-        FROM holdfast.task LEFT JOIN holdfast.extra AS e ON e.id = task.id
-        WHERE task.id = ANY (ids) ORDER BY task.id
-    LOOP
-        CONTINUE WHEN states IS NOT NULL AND holdfast.state_of(t.id) <> ALL (states);
-        SELECT * INTO gone FROM holdfast.take_out(t.id, t.lane, t.rank, t.lock_key);
-        CONTINUE WHEN gone.place IS NULL;
+            t.id, t.lane, t.lock_key, t.name, t.unique_key, coalesce(e.rank, t.rank) AS rank,
+            e.started_at, e.worker, e.fence, e.error, e.result
+        FROM (SELECT DISTINCT g.id FROM unnest(ids) AS g (id) ORDER BY g.id) AS g
+        CROSS JOIN LATERAL (SELECT * FROM holdfast.task WHERE task.id = g.id OFFSET 0) AS t
+        LEFT JOIN LATERAL (SELECT * FROM holdfast.extra WHERE extra.id = g.id OFFSET 0) AS e ON true
+    ), waited AS (
+        DELETE FROM holdfast.waiting AS w USING wanted AS t
+        WHERE w.id = t.id AND (
+            states IS NULL
+            OR CASE WHEN w.retrying THEN 'retrying' ELSE 'queued' END = ANY (states)
+        )
+        RETURNING 'waiting' AS place, w.id, w.attempt, w.flags, w.retrying, w.expires_at
+    ), in_line AS (
+        DELETE FROM holdfast.ready AS r USING wanted AS t
+        WHERE r.lane = t.lane AND r.late IN (false, true) AND r.rank = t.rank AND r.id = t.id
+        AND (states IS NULL OR 'queued' = ANY (states))
+        RETURNING 'ready', r.id, r.attempt, r.flags, false, r.expires_at
+    ), held_up AS (
+        DELETE FROM holdfast.blocked AS b USING wanted AS t
+        WHERE b.lock_key = t.lock_key AND b.rank = t.rank AND b.id = t.id
+        AND (states IS NULL OR 'blocked' = ANY (states))
+        RETURNING 'blocked', b.id, b.attempt, b.flags, false, b.expires_at
+    ), gone AS MATERIALIZED (
+        SELECT o.place, o.attempt, o.flags, o.retrying, o.expires_at, t.*
+        FROM (
+            SELECT * FROM waited UNION ALL SELECT * FROM in_line UNION ALL SELECT * FROM held_up
+        ) AS o
+        JOIN wanted AS t ON t.id = o.id
+    ), let_go AS (
+        UPDATE holdfast.lock AS l SET holder = NULL
+        FROM gone AS g WHERE g.place = 'ready' AND l.key = g.lock_key AND l.holder = g.id
+    ), not_expiring AS (
+        DELETE FROM holdfast.expiring AS e USING gone AS g
+        WHERE g.flags & 8 <> 0 AND e.expires_at = g.expires_at AND e.id = g.id
+    ), freed AS (
+        DELETE FROM holdfast.unique_key AS u USING gone AS g
+        WHERE g.unique_key IS NOT NULL
+        AND u.name = g.name AND u.key = g.unique_key AND u.id = g.id
+    ), kept AS (
         INSERT INTO holdfast.done (
             id, finished_at, started_at, state, attempt, worker, flags, fence, reason, error, result
         )
-        VALUES (
-            t.id, at, t.started_at, ended_as::holdfast.state, gone.attempt, t.worker, gone.flags,
-            t.fence, reason, t.error, t.result
-        );
-        INSERT INTO holdfast.event (id, at, kind) VALUES (t.id, at, reason);
-        INSERT INTO holdfast.tally VALUES (
-            ended_as, at / 1000000, 1, CASE WHEN ended_as <> 'cancelled' THEN t.lane END
-        );
-        IF t.unique_key IS NOT NULL THEN
-            DELETE FROM holdfast.unique_key AS u
-            WHERE u.name = t.name AND u.key = t.unique_key AND u.id = t.id;
-        END IF;
-        IF gone.flags & 16 <> 0 THEN
-            PERFORM holdfast.owe_callbacks(ARRAY[t.id], at);
-        END IF;
-        ended := ended || t.id;
-    END LOOP;
+        SELECT
+            g.id, at, g.started_at, ended_as::holdfast.state, g.attempt, g.worker, g.flags, g.fence,
+            end_idle.reason, g.error, g.result
+        FROM gone AS g
+    ), noted AS (
+        INSERT INTO holdfast.event (id, at, kind)
+        SELECT g.id, end_idle.at, end_idle.reason FROM gone AS g ORDER BY g.id
+    ), counted AS (
+        INSERT INTO holdfast.tally (kind, key, n, lane)
+        SELECT g.place, g.lane, -count(*), NULL::integer FROM gone AS g GROUP BY 1, 2
+        UNION ALL
+        SELECT 'retrying', 0, -count(*), NULL FROM gone AS g WHERE g.retrying HAVING count(*) > 0
+        UNION ALL
+        SELECT ended_as, at / 1000000, count(*), CASE WHEN ended_as <> 'cancelled' THEN g.lane END
+        FROM gone AS g GROUP BY 4
+    )
+    SELECT
+        ARRAY(SELECT g.id FROM gone AS g ORDER BY g.id),
+        ARRAY(SELECT g.id FROM gone AS g WHERE g.flags & 16 <> 0)
+    INTO ended, told;
+    IF told <> '{}' THEN
+        PERFORM holdfast.owe_callbacks(told, at);
+    END IF;
     IF locks <> '{}' THEN
         PERFORM holdfast.settle_locks(locks);
     END IF;

@@ -109,6 +109,7 @@ DECLARE
     locks text[];
     told uuid[];
     late integer[];
+    "on" holdfast.going_on[];
     s record;
 BEGIN
     -- Whose lease holds: locked, in order.
@@ -198,13 +199,7 @@ BEGIN
                 SELECT holdfast.lane_of(lane.queue, lane.requires || f.need, lane.priority)
                 FROM holdfast.lane WHERE lane.id = f.lane
             ) END AS new_lane,
-            CASE WHEN f.flags & 8 <> 0 AND NOT f.is_over THEN f.expires_at END AS expiry,
-            CASE
-                WHEN f.is_over THEN 'done'
-                WHEN f.due > at THEN 'waiting'
-                WHEN f.lock_key IS NOT NULL THEN 'blocked'
-                ELSE 'ready'
-            END AS place
+            CASE WHEN f.flags & 8 <> 0 AND NOT f.is_over THEN f.expires_at END AS expiry
         FROM found AS f
     ), gone AS (
         DELETE FROM holdfast.run AS r WHERE r.ctid = ANY (ARRAY(SELECT e.row FROM ends AS e))
@@ -255,35 +250,9 @@ BEGIN
     ), sent_elsewhere AS (
         UPDATE holdfast.task AS t SET lane = e.new_lane
         FROM ends AS e WHERE e.new_lane <> e.lane AND t.id = e.id
-    ), waits AS (
-        INSERT INTO holdfast.waiting (
-            id, rank, due_at, lane, attempt, flags, retrying, expires_at
-        )
-        SELECT
-            e.id, e.rank, e.due, e.new_lane, e.attempt, e.new_flags, e.state = 'retrying', e.expiry
-        FROM ends AS e WHERE e.place = 'waiting'
-    ), held_up AS (
-        INSERT INTO holdfast.blocked (lock_key, rank, id, lane, attempt, flags, expires_at)
-        SELECT e.lock_key, e.rank, e.id, e.new_lane, e.attempt, e.new_flags, e.expiry
-        FROM ends AS e WHERE e.place = 'blocked'
-    ), lined_up AS (
-        INSERT INTO holdfast.ready (id, rank, lane, attempt, flags, late, expires_at)
-        SELECT
-            e.id, e.rank, e.new_lane, e.attempt, e.new_flags,
-            all_late OR e.rank < coalesce(
-                (SELECT floor.pending FROM holdfast.floor WHERE floor.lane = e.new_lane), e.rank
-            ),
-            e.expiry
-        FROM ends AS e WHERE e.place = 'ready'
     ), counted AS (
         INSERT INTO holdfast.tally (kind, key, n, lane)
         SELECT 'running', e.lane, -count(*), NULL::integer FROM ends AS e GROUP BY e.lane
-        UNION ALL
-        SELECT e.place, e.new_lane, count(*), NULL FROM ends AS e
-        WHERE NOT e.is_over GROUP BY e.place, e.new_lane
-        UNION ALL
-        SELECT 'retrying', 0, count(*), NULL FROM ends AS e
-        WHERE e.place = 'waiting' AND e.state = 'retrying' HAVING count(*) > 0
         UNION ALL
         SELECT e.state, at / 1000000, count(*), CASE WHEN e.state <> 'cancelled' THEN e.lane END
         FROM ends AS e WHERE e.is_over GROUP BY 1, 4
@@ -293,10 +262,20 @@ BEGIN
         ARRAY(
             SELECT g.n FROM given AS g
             WHERE NOT EXISTS (SELECT 1 FROM ends AS e WHERE e.n = g.n) ORDER BY g.n
+        ),
+        ARRAY(
+            SELECT (
+                e.id, e.rank, e.new_lane, e.attempt, e.new_flags, e.lock_key, e.expiry, e.due,
+                e.state = 'retrying'
+            )::holdfast.going_on
+            FROM ends AS e WHERE NOT e.is_over
         )
-    INTO told, late;
+    INTO told, late, "on";
     IF told <> '{}' THEN
         PERFORM holdfast.owe_callbacks(told, at);
+    END IF;
+    IF cardinality("on") > 0 THEN
+        PERFORM holdfast.put_in_line("on", at);
     END IF;
     IF locks <> '{}' THEN
         PERFORM holdfast.settle_locks(locks);
@@ -341,32 +320,42 @@ AS $$
     )
 $$;
 
--- Where a task goes that will be started again: it waits, or stands in line for its lock or for a
--- worker.
-CREATE OR REPLACE FUNCTION holdfast.put_back(
-    wanted uuid, rank bigint, lane integer, attempt integer, flags smallint, lock_key text,
-    expires_at bigint, due bigint, is_retrying boolean, at bigint
-) RETURNS void
+-- Where tasks go that will be started (again): they wait, or stand in line for their lock or for a
+-- worker. Rows in line are `late` if they come in below the floor of their lane.
+CREATE OR REPLACE FUNCTION holdfast.put_in_line(tasks holdfast.going_on[], at bigint) RETURNS void
 LANGUAGE plpgsql
 AS $$
+DECLARE
+    all_late boolean := current_setting('transaction_isolation') <> 'read committed';
 BEGIN
-    IF due > at THEN
-        INSERT INTO holdfast.waiting VALUES (
-            wanted, rank, due, lane, attempt, flags, is_retrying, expires_at
-        );
-        INSERT INTO holdfast.tally VALUES ('waiting', lane, 1);
-        IF is_retrying THEN
-            INSERT INTO holdfast.tally VALUES ('retrying', 0, 1);
-        END IF;
-    ELSIF lock_key IS NOT NULL THEN
-        INSERT INTO holdfast.blocked VALUES (
-            lock_key, rank, wanted, lane, attempt, flags, expires_at
-        );
-        INSERT INTO holdfast.tally VALUES ('blocked', lane, 1);
-    ELSE
-        PERFORM holdfast.line_up(wanted, rank, lane, attempt, flags, expires_at);
-        INSERT INTO holdfast.tally VALUES ('ready', lane, 1);
-    END IF;
+    WITH given AS MATERIALIZED (
+        SELECT
+            g.*,
+            CASE
+                WHEN g.due > at THEN 'waiting' WHEN g.lock_key IS NOT NULL THEN 'blocked'
+                ELSE 'ready'
+            END AS place
+        FROM unnest(tasks) AS g
+    ), waits AS (
+        INSERT INTO holdfast.waiting (id, rank, due_at, lane, attempt, flags, retrying, expires_at)
+        SELECT g.id, g.rank, g.due, g.lane, g.attempt, g.flags, g.retrying, g.expires_at
+        FROM given AS g WHERE g.place = 'waiting'
+    ), held_up AS (
+        INSERT INTO holdfast.blocked (lock_key, rank, id, lane, attempt, flags, expires_at)
+        SELECT g.lock_key, g.rank, g.id, g.lane, g.attempt, g.flags, g.expires_at
+        FROM given AS g WHERE g.place = 'blocked'
+    ), lined_up AS (
+        INSERT INTO holdfast.ready (id, rank, lane, attempt, flags, late, expires_at)
+        SELECT
+            g.id, g.rank, g.lane, g.attempt, g.flags,
+            all_late OR g.rank < coalesce(floor.pending, g.rank), g.expires_at
+        FROM given AS g LEFT JOIN holdfast.floor ON floor.lane = g.lane WHERE g.place = 'ready'
+    )
+    INSERT INTO holdfast.tally (kind, key, n)
+    SELECT g.place, g.lane, count(*) FROM given AS g GROUP BY 1, 2
+    UNION ALL
+    SELECT 'retrying', 0, count(*) FROM given AS g
+    WHERE g.place = 'waiting' AND g.retrying HAVING count(*) > 0;
 END $$;
 
 -- What the store calls. Plain successes of one worker (`ids`, `attempts`, `results`) and the rest, in

@@ -53,7 +53,8 @@ BEGIN
 END $$;
 
 -- Start tasks again; answers which. `number` is how many this call has started before; with `pace`
--- (microseconds apart) each waits its turn. `head_starts`: microseconds by priority.
+-- (microseconds apart) each waits its turn. `head_starts`: microseconds by priority. A retrying task
+-- is merely hurried; an ended one begins anew, unless another has its unique key.
 CREATE OR REPLACE FUNCTION holdfast.requeue(
     ids text[], states text[], head_starts json, pace double precision, number integer,
     now bigint DEFAULT NULL
@@ -65,13 +66,11 @@ SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
 AS $$
+#variable_conflict use_column
 DECLARE
     at bigint := holdfast.now_us(requeue.now);
     locks text[];
-    t record;
-    due bigint;
-    count integer := number;
-    started text[] := '{}';
+    "on" holdfast.going_on[];
 BEGIN
     PERFORM 1 FROM holdfast.done WHERE done.id = ANY (ids::uuid[]) ORDER BY done.id FOR UPDATE;
     locks := ARRAY(
@@ -81,113 +80,95 @@ BEGIN
     IF locks <> '{}' THEN
         PERFORM holdfast.hold_locks(locks);
     END IF;
-    FOR t IN
-        SELECT task.*, coalesce(e.rank, task.rank) AS present_rank, lane.priority
-        FROM holdfast.task
-        JOIN holdfast.lane ON lane.id = task.lane
-        LEFT JOIN holdfast.extra AS e ON e.id = task.id
-        WHERE task.id = ANY (ids::uuid[]) ORDER BY task.id
-    LOOP
-        due := at + CASE WHEN pace IS NULL THEN 0 ELSE round((count + 1) * pace)::bigint END;
-        IF 'retrying' = ANY (states) AND holdfast.hurry(
-            t.id, t.lane, t.present_rank, t.lock_key, due, at
-        ) OR holdfast.renew(
-            t.id, t.lane, t.name, t.unique_key, t.lock_key, due - (head_starts ->> t.priority)::bigint,
-            due, at, states
-        ) THEN
-            count := count + 1;
-            started := started || t.id::text;
-        END IF;
-    END LOOP;
-    IF locks <> '{}' THEN
-        PERFORM holdfast.settle_locks(locks);
-    END IF;
-    RETURN started;
-END $$;
-
--- Make a task that waits for another attempt eligible at that instant.
-CREATE OR REPLACE FUNCTION holdfast.hurry(
-    wanted uuid, lane integer, rank bigint, lock_key text, due bigint, at bigint
-) RETURNS boolean
-LANGUAGE plpgsql
-AS $$
-DECLARE
-    w holdfast.waiting;
-BEGIN
-    DELETE FROM holdfast.waiting AS old WHERE old.id = wanted AND old.retrying
-    RETURNING old.* INTO w;
-    IF NOT FOUND THEN
-        RETURN false;
-    END IF;
-    UPDATE holdfast.extra SET run_at = due WHERE extra.id = wanted;
-    INSERT INTO holdfast.tally VALUES ('waiting', hurry.lane, -1), ('retrying', 0, -1);
-    PERFORM holdfast.put_back(
-        wanted, hurry.rank, hurry.lane, w.attempt, w.flags, hurry.lock_key, w.expires_at, due, true,
-        at
-    );
-    RETURN true;
-END $$;
-
--- Start an ended task from the beginning, unless another has its unique key.
-CREATE OR REPLACE FUNCTION holdfast.renew(
-    wanted uuid, lane integer, name text, unique_key text, lock_key text, rank bigint, due bigint,
-    at bigint, states text[]
-) RETURNS boolean
-LANGUAGE plpgsql
-AS $$
-#variable_conflict use_variable
-DECLARE
-    d holdfast.done;
-    e holdfast.extra;
-BEGIN
-    IF unique_key IS NOT NULL THEN
-        IF NOT EXISTS (
-            SELECT 1 FROM holdfast.done AS old WHERE old.id = wanted AND old.state::text = ANY (states)
-        ) THEN
-            RETURN false;
-        END IF;
-        INSERT INTO holdfast.unique_key AS u (name, key, id) VALUES (name, unique_key, wanted)
-        ON CONFLICT DO NOTHING;
-        IF NOT FOUND THEN
-            RETURN false;
-        END IF;
-    END IF;
-    DELETE FROM holdfast.done AS old WHERE old.id = wanted AND old.state::text = ANY (states)
-    RETURNING old.* INTO d;
-    IF NOT FOUND THEN
-        RETURN false;
-    END IF;
-    SELECT * INTO e FROM holdfast.extra AS old WHERE old.id = wanted;
-    IF d.ended IS NOT NULL THEN
+    WITH wanted AS MATERIALIZED (
+        SELECT
+            t.id, t.lane, t.lock_key, t.name, t.unique_key, coalesce(e.rank, t.rank) AS rank,
+            coalesce(e.cause, 'submitted') AS last_cause,
+            (head_starts ->> (SELECT lane.priority FROM holdfast.lane WHERE lane.id = t.lane))::bigint
+            AS head_start
+        FROM (SELECT DISTINCT g.id::uuid AS id FROM unnest(ids) AS g (id) ORDER BY 1) AS g
+        CROSS JOIN LATERAL (SELECT * FROM holdfast.task WHERE task.id = g.id OFFSET 0) AS t
+        LEFT JOIN LATERAL (SELECT * FROM holdfast.extra WHERE extra.id = g.id OFFSET 0) AS e ON true
+    ), claimed_keys AS ( -- of several that share a key the first has it
+        INSERT INTO holdfast.unique_key (name, key, id)
+        SELECT t.name, t.unique_key, t.id
+        FROM wanted AS t JOIN holdfast.done AS d ON d.id = t.id
+        WHERE t.unique_key IS NOT NULL AND d.state::text = ANY (states) ORDER BY t.id
+        ON CONFLICT DO NOTHING
+        RETURNING id
+    ), hurried AS (
+        DELETE FROM holdfast.waiting AS w USING wanted AS t
+        WHERE w.id = t.id AND w.retrying AND 'retrying' = ANY (states)
+        RETURNING w.*
+    ), ended AS (
+        DELETE FROM holdfast.done AS d USING wanted AS t
+        WHERE d.id = t.id AND d.state::text = ANY (states)
+        AND (t.unique_key IS NULL OR t.id IN (SELECT k.id FROM claimed_keys AS k))
+        RETURNING d.*
+    ), found AS MATERIALIZED (
+        SELECT
+            t.*, d.id IS NOT NULL AS was_over, coalesce(d.attempt, w.attempt) AS attempt,
+            w.expires_at, coalesce(w.flags, (
+                (t.lock_key IS NOT NULL)::integer + (t.unique_key IS NOT NULL)::integer * 2 + 4
+                + (d.flags & 16)
+            )::smallint) AS flags,
+            d.state, d.finished_at, d.started_at, d.worker, d.fence, d.ended, d.charged, d.error,
+            at + CASE
+                WHEN pace IS NULL THEN 0
+                ELSE round((number + row_number() OVER (ORDER BY t.id)) * pace)::bigint
+            END AS due
+        FROM wanted AS t
+        LEFT JOIN ended AS d ON d.id = t.id
+        LEFT JOIN hurried AS w ON w.id = t.id
+        WHERE d.id IS NOT NULL OR w.id IS NOT NULL
+    ), attempted AS (
         INSERT INTO holdfast.attempt (
             id, number, cause, worker, started_at, ended_at, ended, charged, error
         )
-        VALUES (
-            wanted, d.attempt, coalesce(e.cause, 'submitted'), d.worker, d.started_at,
-            d.finished_at, d.ended, coalesce(d.charged, false), d.error
-        );
-    END IF;
-    INSERT INTO holdfast.extra AS old (
-        id, rank, run_at, has_no_expiry, cause, started_at, worker, fence
+        SELECT
+            f.id, f.attempt, f.last_cause, f.worker, f.started_at, f.finished_at, f.ended,
+            coalesce(f.charged, false), f.error
+        FROM found AS f WHERE f.was_over AND f.ended IS NOT NULL
+    ), renewed AS (
+        INSERT INTO holdfast.extra (
+            id, rank, run_at, has_no_expiry, cause, started_at, worker, fence
+        )
+        SELECT f.id, f.due - f.head_start, f.due, true, 'operator', f.started_at, f.worker, f.fence
+        FROM found AS f WHERE f.was_over
+        ON CONFLICT (id) DO UPDATE SET
+            rank = excluded.rank, run_at = excluded.run_at, has_no_expiry = true, charged = 0,
+            crash_count = 0, cause = 'operator', started_at = excluded.started_at,
+            worker = excluded.worker, fence = excluded.fence, error = NULL, reason = NULL,
+            result = NULL, progress = NULL, cancel_requested = false
+    ), sooner AS (
+        UPDATE holdfast.extra AS e SET run_at = f.due FROM found AS f
+        WHERE NOT f.was_over AND e.id = f.id
+    ), untold AS ( -- what was not told of the last end will be of the next
+        DELETE FROM holdfast.callback AS c USING found AS f WHERE f.was_over AND c.id = f.id
+    ), noted AS (
+        INSERT INTO holdfast.event (id, at, kind)
+        SELECT f.id, at, 'requeued' FROM found AS f WHERE f.was_over ORDER BY f.id
+    ), counted AS (
+        INSERT INTO holdfast.tally (kind, key, n)
+        SELECT f.state::text, f.finished_at / 1000000, -count(*)
+        FROM found AS f WHERE f.was_over GROUP BY 1, 2
+        UNION ALL
+        SELECT 'waiting', f.lane, -count(*) FROM found AS f WHERE NOT f.was_over GROUP BY f.lane
+        UNION ALL
+        SELECT 'retrying', 0, -count(*) FROM found AS f WHERE NOT f.was_over HAVING count(*) > 0
     )
-    VALUES (wanted, rank, due, true, 'operator', d.started_at, d.worker, d.fence)
-    ON CONFLICT (id) DO UPDATE SET
-        rank = excluded.rank, run_at = excluded.run_at, has_no_expiry = true, charged = 0,
-        crash_count = 0, cause = 'operator', started_at = excluded.started_at,
-        worker = excluded.worker, fence = excluded.fence, error = NULL, reason = NULL,
-        result = NULL, progress = NULL, cancel_requested = false;
-    IF d.flags & 16 <> 0 THEN -- what was not told of the last end will be of the next
-        DELETE FROM holdfast.callback AS c WHERE c.id = wanted;
+    SELECT ARRAY(
+        SELECT (
+            f.id, CASE WHEN f.was_over THEN f.due - f.head_start ELSE f.rank END, f.lane, f.attempt,
+            f.flags, f.lock_key, f.expires_at, f.due, NOT f.was_over
+        )::holdfast.going_on
+        FROM found AS f ORDER BY f.id
+    ) INTO "on";
+    PERFORM holdfast.put_in_line("on", at);
+    IF locks <> '{}' THEN
+        PERFORM holdfast.settle_locks(locks);
     END IF;
-    INSERT INTO holdfast.event (id, at, kind) VALUES (wanted, renew.at, 'requeued');
-    INSERT INTO holdfast.tally VALUES (d.state::text, d.finished_at / 1000000, -1);
-    PERFORM holdfast.put_back(
-        wanted, rank, lane, d.attempt,
-        ((lock_key IS NOT NULL)::integer + (unique_key IS NOT NULL)::integer * 2 + 4
-        + (d.flags & 16))::smallint,
-        lock_key, NULL, due, false, at
-    );
-    RETURN true;
+    RETURN ARRAY(SELECT o.id::text FROM unnest("on") AS o);
 END $$;
 
 -- Drop ended tasks and all that hangs on them; answers how many. Whoever comes second finds them gone.
