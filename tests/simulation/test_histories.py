@@ -26,6 +26,10 @@ EVENTS = (
     "idempotency conflict",
     "settlement refused",
     "settlement repeated",
+    "settlement clashed",
+    "commit",
+    "commit clashed",
+    "commit repeated",
     "worker buried",
 )
 

@@ -6,10 +6,11 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
+from holdfast.core.attempt import CLASHES, Claim, Claimed, History, Refusal, Report, Settlement
 from holdfast.core.fleet import WorkerStatus
 from holdfast.core.lifecycle import WorkerLost, settle
 from holdfast.core.query import TaskFilter
+from holdfast.core.record import Changes, Kept, Name, decided
 from holdfast.core.task import (
     Added,
     NewTask,
@@ -119,7 +120,7 @@ class SettlesTwice(MemoryStore):
     async def save(self, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
         for settlement in settlements:
             task = self._tasks.get(settlement.task_id)
-            if task and self._was_saved(settlement):
+            if task and task.unique_key is None and self._was_saved(settlement):
                 self._settle(task, settlement, self._clock.now_us())
         return await super().save(settlements)
 
@@ -174,19 +175,9 @@ class QueueByQueue(MemoryStore):
 class ClaimsFromPausedQueues(MemoryStore):
     """Remembers every pause and heeds none."""
 
-    def __init__(self, *, clock: Clock | None = None) -> None:
-        super().__init__(clock=clock)
-        self._told: set[str] = set()
-
-    async def pause(self, queue: str) -> bool:
-        changed = queue not in self._told
-        self._told.add(queue)
-        return changed
-
-    async def resume(self, queue: str) -> bool:
-        changed = queue in self._told
-        self._told.discard(queue)
-        return changed
+    @property
+    def _paused(self) -> set[str]:
+        return set()
 
 
 class IgnoresCapabilities(MemoryStore):
@@ -294,6 +285,44 @@ class PromisesWorkTooLate(MemoryStore):
             worker_id, queues=queues, capabilities=capabilities, limit=limit
         )
         return Claimed(claims, next_due and next_due + 60.0)
+
+
+class IgnoresVersions(MemoryStore):
+    """Lets whoever comes last win."""
+
+    def _write_changes(self, changes: Changes, now: int) -> Sequence[Added]:
+        blind = [change._replace(version=None) for change in changes.records]
+        return super()._write_changes(changes._replace(records=blind), now)
+
+
+class WritesHalfACommit(MemoryStore):
+    """Adds the tasks of a commit before it looks at the versions of its records."""
+
+    def _write_changes(self, changes: Changes, now: int) -> Sequence[Added]:
+        added = super()._write_changes(changes._replace(records=()), now)
+        records = decided(changes, self._kept(changes), ())
+        self._write_records(records, changes.id, now)
+        return added
+
+
+class ForgetsItsCommits(MemoryStore):
+    """Does not know a repeat of a commit that was written."""
+
+    def _kept(self, changes: Changes) -> dict[Name, Kept]:
+        return {name: kept._replace(written_by="") for name, kept in super()._kept(changes).items()}
+
+
+class FollowUpsOfTheLate(MemoryStore):
+    """Writes what a settlement brings along even if it comes too late."""
+
+    async def save(self, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
+        refusals = await super().save(settlements)
+        late = {(refusal.task_id, refusal.attempt) for refusal in refusals if not refusal.conflict}
+        for one in settlements:
+            if one.also is not None and (one.task_id, one.attempt) in late:
+                with suppress(*CLASHES):
+                    await self.commit(one.also)
+        return refusals
 
 
 class PlainRescuer(Rescuer):

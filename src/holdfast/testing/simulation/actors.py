@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import TypeVar
 
-from holdfast.core.attempt import Claim, Report, Settlement
+from holdfast.core.attempt import CLASHES, Claim, Report, Settlement
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.ids import uuid7
 from holdfast.core.lifecycle import (
@@ -27,6 +27,7 @@ from holdfast.core.lifecycle import (
 )
 from holdfast.core.priority import Aging
 from holdfast.core.query import TaskFilter
+from holdfast.core.record import Changes, Delete, Put
 from holdfast.core.task import NewTask, Priority, Progress, State, TaskError, TaskId, WorkerId
 from holdfast.errors import IdempotencyConflict, StoreUnavailable, WorkerGone
 from holdfast.ports.dispatcher import Listener
@@ -64,7 +65,7 @@ class Submitter(Process):
     async def live(self) -> None:
         rng = self.world.rng
         while self.number > 0:
-            batch = [self._new() for _ in range(2 if rng.random() < 0.3 else 1)]
+            batch = [new_task(self.world) for _ in range(2 if rng.random() < 0.3 else 1)]
             self.number -= len(batch)
             await self._submit(batch)
             pause = 0.0 if self.world.is_healing else rng.choice((0.0, 0.0, 1.0, 20.0))
@@ -85,25 +86,26 @@ class Submitter(Process):
                 self.ledger.acknowledge(answer.task_id)
             return
 
-    def _new(self) -> NewTask:
-        rng, pick = self.world.rng, self.world.rng.random
-        priority = rng.choice(tuple(Priority))
-        return NewTask(
-            id=uuid7(self.world.clock.wall_us // 1000, rng.getrandbits(74)),
-            name=NAMES[2] if pick() < 0.05 else rng.choice(NAMES[:2]),
-            payload=b"{}",
-            queue=rng.choice(QUEUES),
-            priority=priority,
-            head_start=AGING.head_start(priority),
-            delay=rng.choice((None, None, None, 0.5, 30.0, 900.0)),
-            expires_in=rng.choice((5.0, 60.0, 1800.0)) if pick() < 0.1 else None,
-            max_retries=rng.choice((0, 1, 3)),
-            unique_key=rng.choice(("u1", "u2")) if pick() < 0.3 else None,
-            idempotency_key=rng.choice(("i1", "i2")) if pick() < 0.25 else None,
-            fingerprint=rng.choice(("f1", "f1", "f1", "f2")),
-            lock=rng.choice(("l1", "l2")) if pick() < 0.4 else None,
-            requires=frozenset({"gpu"}) if pick() < 0.15 else frozenset(),
-        )
+
+def new_task(world: World) -> NewTask:
+    rng, pick = world.rng, world.rng.random
+    priority = rng.choice(tuple(Priority))
+    return NewTask(
+        id=uuid7(world.clock.wall_us // 1000, rng.getrandbits(74)),
+        name=NAMES[2] if pick() < 0.05 else rng.choice(NAMES[:2]),
+        payload=b"{}",
+        queue=rng.choice(QUEUES),
+        priority=priority,
+        head_start=AGING.head_start(priority),
+        delay=rng.choice((None, None, None, 0.5, 30.0, 900.0)),
+        expires_in=rng.choice((5.0, 60.0, 1800.0)) if pick() < 0.1 else None,
+        max_retries=rng.choice((0, 1, 3)),
+        unique_key=rng.choice(("u1", "u2")) if pick() < 0.3 else None,
+        idempotency_key=rng.choice(("i1", "i2")) if pick() < 0.25 else None,
+        fingerprint=rng.choice(("f1", "f1", "f1", "f2")),
+        lock=rng.choice(("l1", "l2")) if pick() < 0.4 else None,
+        requires=frozenset({"gpu"}) if pick() < 0.15 else frozenset(),
+    )
 
 
 class Worker(Process):
@@ -240,7 +242,8 @@ class Worker(Process):
             return Stopped()
         draw = rng.random()
         if draw < 0.6:
-            return Succeeded(f'"{claim.attempt}"'.encode())
+            also = changes(self.world) if rng.random() < 0.2 else None
+            return Succeeded(f'"{claim.attempt}"'.encode(), also)
         if draw < 0.78:
             return Failed(_ERROR, rng.choice((None, None, 0.0, 2.0)))
         if draw < 0.83:
@@ -259,7 +262,30 @@ class Worker(Process):
 
     async def _flush(self) -> None:
         batch, self._outbox = self._outbox, []
-        await self._insist(lambda: self.store.save(batch))
+        refusals = await self._insist(lambda: self.store.save(batch))
+        clashed = {(r.task_id, r.attempt) for r in refusals if r.conflict is not None}
+        self._outbox += [s._replace(also=None) for s in batch if (s.task_id, s.attempt) in clashed]
+
+
+class Committer(Process):
+    """Commits tasks and records together, and repeats until it is told the outcome."""
+
+    def __init__(self, world: World, store: Store) -> None:
+        super().__init__()
+        self.world, self.store = world, store
+
+    async def live(self) -> None:
+        while not self.world.is_healing:
+            await self.world.sleep(self.world.rng.choice((1.0, 10.0, 60.0)))
+            commit = changes(self.world)
+            while True:
+                try:
+                    await self.store.commit(commit)
+                except StoreUnavailable:
+                    continue
+                except CLASHES:
+                    pass
+                break
 
 
 class Rescuer(Process):
@@ -351,6 +377,20 @@ class Operator(Process):
         if draw < 0.9:
             return TaskFilter(queue=rng.choice(QUEUES))
         return TaskFilter(states=frozenset({rng.choice(tuple(State))}))
+
+
+def changes(world: World) -> Changes:
+    """A record or two of few, of a version that may be right, and perhaps a task."""
+    rng = world.rng
+    tasks = (new_task(world),) if rng.random() < 0.6 else ()
+    keys = rng.sample(("a", "b", "c"), rng.choice((1, 1, 2)))
+    versions = (None, 0, 0, 1, 1, 2, 3)
+    puts: list[Put | Delete] = [
+        Put("note", key, str(rng.getrandbits(30)), rng.choice(versions)) for key in keys
+    ]
+    if rng.random() < 0.3:
+        puts[0] = Delete("note", keys[0], rng.choice(versions))
+    return Changes(f"{rng.getrandbits(64):x}", tasks, puts, WINDOW)
 
 
 def lose(claim: Claim) -> Settlement:

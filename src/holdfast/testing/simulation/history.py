@@ -18,6 +18,7 @@ from holdfast.testing.simulation.actors import (
     CRASH_LIMIT,
     LEASE,
     QUEUES,
+    Committer,
     Operator,
     Rescuer,
     Submitter,
@@ -97,6 +98,8 @@ class History:
             world.spawn(submitter, submitter.live())
         for _ in range(rng.choice((1, 1, 2))):
             self._start_rescuer()
+        committer = Committer(world, self._face())
+        world.spawn(committer, committer.live())
         operator = Operator(world, self._face(), self.ledger)
         world.spawn(operator, operator.live())
         for _ in range(rng.choice((50, 120, 220))):

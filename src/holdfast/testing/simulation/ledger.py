@@ -14,6 +14,7 @@ from holdfast.core.attempt import Claim, Claimed, Refusal, Report, Settlement
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead
 from holdfast.core.query import TaskFilter
+from holdfast.core.record import Changes, Name, Record
 from holdfast.core.stats import Stats
 from holdfast.core.task import (
     Added,
@@ -30,6 +31,7 @@ from holdfast.core.task import (
 from holdfast.testing.checker import Broken, Picture
 from holdfast.testing.simulation.book import Book, us
 from holdfast.testing.simulation.known import Known, KnownWorker, Place
+from holdfast.testing.simulation.note_book import NoteBook
 from holdfast.testing.simulation.world import SimClock
 
 _CHARGED = (AttemptEnd.ERROR, AttemptEnd.TIMEOUT)
@@ -51,6 +53,7 @@ class Ledger:
         crash_limit: int,
     ) -> None:
         self.book = Book()
+        self.notes = NoteBook()
         self.broken: list[Broken] = []
         self.seen: Counter[str] = Counter()
         self.forgotten: set[TaskId] = set()
@@ -85,6 +88,43 @@ class Ledger:
             else:
                 self._compare(task_id, "add")
 
+    def committed(
+        self, changes: Changes, answers: Sequence[Added] | None, records: Mapping[Name, Record]
+    ) -> None:
+        """Answers None: the store said that it clashes. `records` are those it names, as the store
+        has them now.
+        """
+        done = self._commit(changes)
+        if done is None or answers is None:
+            self.seen["commit clashed"] += 1
+            if (done is None) != (answers is None):
+                self._fail("commit", None, f"{changes.id}: expected {done}, got {answers}")
+        elif [each[:2] for each in answers] != done:
+            self._fail("commit", None, f"{changes.id} answered {answers}, not {done}")
+        self._compare_records(changes, records)
+
+    def _compare_records(self, changes: Changes, records: Mapping[Name, Record]) -> None:
+        for name in changes.names:
+            if (detail := self.notes.differs(name, records.get(name))) is not None:
+                self._fail("record", None, detail)
+        for new in changes.tasks:
+            if (self._look(new.id) is None) != (new.id not in self.book.tasks):
+                self._fail("commit", new.id, "half of a commit was written")
+
+    def _commit(self, changes: Changes) -> list[tuple[TaskId, SubmitOutcome]] | None:
+        """Write it in the book and say what it must answer; None if it clashes."""
+        now = self._clock.now_us()
+        expected, fresh = self.book.expected_answers(changes.tasks, now)
+        is_repeat = self.notes.is_repeat(changes, self.book.tasks)
+        if expected is None or not (is_repeat or self.notes.clash(changes) is None):
+            return None
+        self.seen["commit repeated" if is_repeat else "commit"] += 1
+        for new in fresh:
+            self.book.create(new, changes.idempotency_window, now)
+        if not is_repeat:
+            self.notes.write(changes)
+        return expected
+
     def acknowledge(self, task_id: TaskId) -> None:
         """The submitter was told so."""
         self.acknowledged.add(task_id)
@@ -117,9 +157,15 @@ class Ledger:
         self._judge_next_due(fitting, got.next_due, now)
 
     def saved(
-        self, settlements: Sequence[Settlement], refusals: Sequence[Refusal], *, rescuer: bool
+        self,
+        settlements: Sequence[Settlement],
+        refusals: Sequence[Refusal],
+        records: Mapping[Name, Record],
+        *,
+        rescuer: bool,
     ) -> None:
-        refused = [(r.task_id, r.attempt, r.worker_id) for r in refusals]
+        refused = [(r.task_id, r.attempt, r.worker_id) for r in refusals if not r.conflict]
+        clashed = [(r.task_id, r.attempt, r.worker_id) for r in refusals if r.conflict]
         touched: dict[TaskId, str] = {}  # compared after the whole batch: one commit
         for settlement in settlements:
             fence = (settlement.task_id, settlement.attempt, settlement.worker_id)
@@ -130,7 +176,14 @@ class Ledger:
                 self._fail("rightful_refused", settlement.task_id, f"{settlement} was refused")
             if rescuer and holds and self.book.is_alive(settlement.worker_id):
                 self._fail("live_worker_rescued", settlement.task_id, f"{settlement.worker_id}")
-            if known is not None and holds:
+            also = settlement.also if holds else None
+            clashes = also is not None and self._commit(also) is None
+            if clashes != (fence in clashed):
+                self._fail("commit", settlement.task_id, f"{settlement.also} clashes: {clashes}")
+            if clashes:
+                self.seen["settlement clashed"] += 1
+                touched[settlement.task_id] = "commit"
+            elif known is not None and holds:
                 self._settle(known, settlement)
                 touched[settlement.task_id] = "settle"
             elif repeat:
@@ -142,6 +195,9 @@ class Ledger:
         for task_id, rule in touched.items():
             if task_id in self.book.tasks:
                 self._compare(task_id, rule)
+        for settlement in settlements:
+            if settlement.also is not None:
+                self._compare_records(settlement.also, records)
 
     def reported(self, reports: Sequence[Report], refusals: Sequence[Refusal]) -> None:
         refused = {(r.task_id, r.attempt, r.worker_id) for r in refusals}

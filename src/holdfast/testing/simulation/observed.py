@@ -13,11 +13,11 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from holdfast import pauses
-from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
+from holdfast.core.attempt import CLASHES, Claim, Claimed, History, Refusal, Report, Settlement
 from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.query import Order, Page, TaskFilter
-from holdfast.core.record import Changes, Due, Record
+from holdfast.core.record import Changes, Due, Name, Record
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, WorkerId
 from holdfast.errors import IdempotencyConflict, StoreUnavailable, WorkerGone
@@ -150,7 +150,12 @@ class ObservedStore(NoTransactions):
     async def save(self, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
         return await self._call(
             lambda: self._store.save(settlements),
-            lambda refused: self._ledger.saved(settlements, refused, rescuer=self._is_rescuer),
+            lambda refused: self._ledger.saved(
+                settlements,
+                refused,
+                self._named(*(s.also for s in settlements if s.also is not None)),
+                rescuer=self._is_rescuer,
+            ),
         )
 
     async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
@@ -303,7 +308,20 @@ class ObservedStore(NoTransactions):
         return await self._call(lambda: self._store.take_due(kind, limit=limit, lease=lease))
 
     async def commit(self, changes: Changes) -> Sequence[Added]:
-        return await self._call(lambda: self._store.commit(changes))
+        try:
+            return await self._call(
+                lambda: self._store.commit(changes),
+                lambda answers: self._ledger.committed(changes, answers, self._named(changes)),
+            )
+        except CLASHES:
+            self._ledger.committed(changes, None, self._named(changes))
+            raise
+
+    def _named(self, *several: Changes) -> dict[Name, Record]:
+        """The records that these name, as they are."""
+        names = {name for changes in several for name in changes.names}
+        found = [self._drive(self._store.record(*name)) for name in sorted(names)]
+        return {(record.kind, record.key): record for record in found if record is not None}
 
     async def journal(self, task_id: TaskId) -> Mapping[str, bytes]:
         return await self._call(lambda: self._store.journal(task_id))
