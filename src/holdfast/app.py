@@ -203,7 +203,7 @@ class Holdfast(Face):
         client = await self.verbs()
         remote = client.remote
         try:
-            more = (remote.overseer, Forgetter(client.store, self.registry))
+            more = (remote.timeouts, Forgetter(client.store, self.registry))
             await maintain(client.store, client.dispatcher, self.settings, more=more)
         finally:
             await remote.close()

@@ -50,7 +50,7 @@ EVENTS: Final = {
         INFO, "An attempt was handed back, uncharged; another follows.", f"{ENDED} in_seconds"
     ),
     "task.rescued": Listed(
-        INFO, "Its worker is gone; the task is in line again.", f"{ABOUT} worker_id"
+        INFO, "Its worker or process died; the task is in line again.", f"{ENDED} worker_id"
     ),
     "task.requeued": Listed(INFO, "Somebody started the task again.", ABOUT),
     "tasks.cancelled": Listed(INFO, "One step cancelled this many tasks.", "tasks"),

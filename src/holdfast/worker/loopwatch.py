@@ -34,9 +34,9 @@ from holdfast.settings import Settings
 from holdfast.traces import trace_of
 from holdfast.worker.coroutines import Blocker, blocker_of
 from holdfast.worker.feeder import Feeder
-from holdfast.worker.ledger import Ledger
 from holdfast.worker.line import SupervisorLine
 from holdfast.worker.membership import Membership
+from holdfast.worker.outcomes import Outcomes
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.settler import Settler
 from holdfast.worker.slots import Slots
@@ -65,7 +65,7 @@ class LoopWatch:
         feeder: Feeder,
         slots: Slots,
         settler: Settler,
-        ledger: Ledger,
+        outcomes: Outcomes,
     ) -> None:
         self._store = store
         self._lease = settings.lease
@@ -75,7 +75,7 @@ class LoopWatch:
         self._feeder = feeder
         self._slots = slots
         self._settler = settler
-        self._ledger = ledger
+        self._outcomes = outcomes
         self._loop_thread = threading.get_ident()
         self._ticks = self._seen = 0
         self._looked_at = time.monotonic()
@@ -145,7 +145,7 @@ class LoopWatch:
 
     async def _hand_back(self, claims: Sequence[Claim]) -> None:
         log.warning("tasks.handed_back", tasks=len(claims))
-        await self._store.save([self._ledger.decide(claim, Released()) for claim in claims])
+        await self._store.save([self._outcomes.decide(claim, Released()) for claim in claims])
 
     async def _hand_back_what_is_on_its_way(self, blocker: Blocker) -> None:
         """A claim whose answer the loop has not read: the store has started its tasks, nobody will.
@@ -170,7 +170,7 @@ class LoopWatch:
             return
         run.stop_reason = StopReason.TIMED_OUT
         if run.claim.lock is None:
-            await self._store.save([self._ledger.decide(run.claim, stopped(run))])
+            await self._store.save([self._outcomes.decide(run.claim, stopped(run))])
 
     def _is_endless(self, run: Run | None) -> bool:
         if run is None or run.deadline is None:
@@ -193,7 +193,7 @@ class LoopWatch:
 
     def _ending(self, run: Run) -> Settlement:
         outcome: Outcome = Released() if run.stop_reason is None else stopped(run)
-        return self._ledger.decide(run.claim, outcome)
+        return self._outcomes.decide(run.claim, outcome)
 
 
 def _where(thread: int) -> str | None:

@@ -23,6 +23,7 @@ from typing import Any, Final, Protocol, TypeVar
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Succeeded, settle
 from holdfast.definitions.definition import Definition
+from holdfast.engine.judging import no_retry
 from holdfast.errors import HoldfastError, StoreUnavailable
 from holdfast.logs import EventLog
 from holdfast.ports.store import Transaction, TransactionStore
@@ -210,7 +211,7 @@ class RunTransaction:
     async def _commit(self, inside: Transaction) -> None:
         self._run.refuse_if_stopped()
         claim, desk = self._run.claim, self._desk
-        settlement = settle(claim, Succeeded(self._result), backoff=_never, crash_limit=1)
+        settlement = settle(claim, Succeeded(self._result), backoff=no_retry, crash_limit=1)
         completion = self._run.completion = Completion()
         committed: bool | None = None
         report = desk.reports.take(claim)
@@ -252,10 +253,6 @@ async def _find_out(inside: Transaction, claim: Claim, error: StoreUnavailable) 
                 error=str(error),
             )
             return committed
-
-
-def _never(_n: int) -> float:
-    raise AssertionError("a completed task has no next attempt to wait for")
 
 
 def _has_running_loop() -> bool:

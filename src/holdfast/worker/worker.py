@@ -155,7 +155,7 @@ class Worker:
             engine.slots.stop(StopReason.DRAINED)
             await _ended(feeding, within=LAST_SAVES)
             await self._save_the_rest(engine, saving)
-            await engine.herald.finish()
+            await engine.waker.finish()
             await end(chores)
             await engine.close()
             await engine.membership.retire()
@@ -202,7 +202,7 @@ class Worker:
     def _leave_behind(self, engine: Engine) -> None:
         """Bodies that go on end with this process, and so do their attempts if they hold a lock."""
         self.has_left_bodies = engine.slots.busy > 0
-        left = [engine.ledger.decide(*one) for one in engine.slots.leave_behind()]
+        left = [engine.outcomes.decide(*one) for one in engine.slots.leave_behind()]
         mine = [one for one in left if one.worker_id == self.id]
         if mine and not engine.membership.settle_when_gone(mine):
             for settlement in mine:
