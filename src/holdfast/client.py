@@ -77,7 +77,7 @@ class Client:
 
     @cached_property
     def remote(self) -> RemoteWorkers:
-        """The engine for workers over HTTP. Only a server needs it."""
+        """The verbs of workers over HTTP. Only a server needs it."""
         from holdfast.remote import RemoteWorkers  # noqa: PLC0415 - others should not pay
 
         return RemoteWorkers(self.store, self.dispatcher, self.registry, self.settings)

@@ -155,8 +155,8 @@ EVENTS: Final = {
     "supervisor.reloading": Listed(
         INFO, "A source file changed; the workers start anew.", "changed"
     ),
-    "heart.died": Listed(WARNING, "A heartbeat process ended; another starts.", "code"),
-    "heart.failed": Listed(ERROR, "A heartbeat failed; the next follows.", "exception"),
+    "heartbeat.died": Listed(WARNING, "A heartbeat process ended; another starts.", "code"),
+    "heartbeat.failed": Listed(ERROR, "A heartbeat failed; the next follows.", "exception"),
     "maintenance.failed": Listed(ERROR, "A round failed; the next follows.", "agent exception"),
     # Stores and dispatchers
     "store.lost": Listed(

@@ -1,4 +1,4 @@
-"""The engine for workers over HTTP: what each of their requests means."""
+"""The requests of workers over HTTP: what each of them means."""
 
 from __future__ import annotations
 

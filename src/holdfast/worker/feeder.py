@@ -24,9 +24,9 @@ from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import TaskStore
 from holdfast.settings import Settings
 from holdfast.traces import trace_of
+from holdfast.worker.claim_buffer import ClaimBuffer
 from holdfast.worker.outage import Outage
 from holdfast.worker.pace import Pace
-from holdfast.worker.shelf import Shelf
 from holdfast.worker.strays import Strays
 
 log = EventLog("holdfast.worker")
@@ -52,7 +52,7 @@ class Lessee(Protocol):
         ...
 
 
-class Floor(Protocol):
+class WorkInHand(Protocol):
     """What the feeder must know of the slots and of what they leave behind."""
 
     def ages(self) -> Iterable[float]:
@@ -73,7 +73,7 @@ class Floor(Protocol):
 
 
 class Feeder:
-    """Keeps the shelf filled with what will start soon, and with no more."""
+    """Keeps the buffer filled with what will start soon, and with no more."""
 
     def __init__(
         self,
@@ -83,7 +83,7 @@ class Feeder:
         *,
         lessee: Lessee,
         pace: Pace,
-        floor: Floor,
+        in_hand: WorkInHand,
         settle: Callable[[Claim, Outcome], None],
         burst: bool,
     ) -> None:
@@ -93,7 +93,7 @@ class Feeder:
         self._settings = settings
         self._lessee = lessee
         self._pace = pace
-        self._floor = floor
+        self._in_hand = in_hand
         self._settle = settle
         self._burst = burst
         self._closing = asyncio.Event()
@@ -101,8 +101,8 @@ class Feeder:
         self._refused: set[tuple[TaskId, int]] = set()
         self._stands_back_until = 0.0
         self._outage = Outage("claim")
-        self._strays = Strays(store, floor, settle)
-        self.shelf = Shelf(asyncio.get_running_loop(), self._room.set)
+        self._strays = Strays(store, in_hand, settle)
+        self.buffer = ClaimBuffer(asyncio.get_running_loop(), self._room.set)
 
     def stand_back(self) -> None:
         """What comes due next may be what this worker was not fit for: let others be first."""
@@ -121,8 +121,8 @@ class Feeder:
         self._closing.set()
         self._room.set()
         self._napper.wake()
-        self._release(len(self.shelf))
-        self.shelf.close()
+        self._release(len(self.buffer))
+        self.buffer.close()
 
     async def run(self) -> None:
         """Feed until closed; in a burst, until nothing is left to do."""
@@ -136,25 +136,25 @@ class Feeder:
                 elif wanted > 0:
                     is_over = await self._fetch(wanted)
                 else:
-                    look_again = LOOK_AGAIN if len(self.shelf) else None
+                    look_again = LOOK_AGAIN if len(self.buffer) else None
                     await self._wait_for_room(_sooner(look_again, self._strays.due_in()))
 
     def _wanted(self) -> int:
-        if self._floor.is_full():
+        if self._in_hand.is_full():
             return 0
-        shelf = self.shelf
-        ahead = self._pace.ahead(self._floor.ages())
-        shelf.low = ahead // 2
-        held, enough = len(shelf), max(ahead, shelf.idle)
-        if held > 2 * enough and time.monotonic() - shelf.filled_at >= LOOK_AGAIN:
+        buffer = self.buffer
+        ahead = self._pace.ahead(self._in_hand.ages())
+        buffer.low = ahead // 2
+        held, enough = len(buffer), max(ahead, buffer.idle)
+        if held > 2 * enough and time.monotonic() - buffer.filled_at >= LOOK_AGAIN:
             # Work was guessed to be short and is not: let others have what will not start soon.
             self._release(held - enough)
             return 0
-        return 0 if shelf.low < held >= shelf.idle else enough - held
+        return 0 if buffer.low < held >= buffer.idle else enough - held
 
     async def _fetch(self, wanted: int) -> bool:
         """Claim, and sleep if there is no more to be had. True when a burst is over."""
-        was_quiet = self._floor.is_quiet()
+        was_quiet = self._in_hand.is_quiet()
         claimed = await self._claim(wanted)
         if claimed is None:
             return False
@@ -211,7 +211,7 @@ class Feeder:
                 self._settle(claim, Released())
             return
         self._pace.received(len(claims), sum(len(claim.payload) for claim in claims))
-        self.shelf.put(claims)
+        self.buffer.put(claims)
 
     async def _rest(self, claimed: Claimed) -> None:
         """The store has no more for now: sleep until woken, due, or the next poll."""
@@ -219,11 +219,11 @@ class Feeder:
         if next_due is not None and time.monotonic() < self._stands_back_until:
             next_due += COURTESY
         nap = self._napper.until_next_look(next_due, self._strays.due_in())
-        if self._burst and not self._floor.is_quiet():
+        if self._burst and not self._in_hand.is_quiet():
             await self._wait_for_room(min(nap, LOOK_AGAIN))
         elif not self._napper.is_due:
             # Else something became ready while we asked, and is looked for at once.
-            await self._napper.nap(min(nap, LOOK_AGAIN) if len(self.shelf) else nap)
+            await self._napper.nap(min(nap, LOOK_AGAIN) if len(self.buffer) else nap)
 
     async def _doze(self, seconds: float) -> None:
         with suppress(TimeoutError):
@@ -234,7 +234,7 @@ class Feeder:
             await asyncio.wait_for(self._room.wait(), timeout)
 
     def _release(self, count: int) -> None:
-        for claim in self.shelf.last(count):
+        for claim in self.buffer.last(count):
             self._settle(claim, Released())
 
 

@@ -1,8 +1,9 @@
 """Notices that the worker's event loop is blocked, and sees to what the worker holds meanwhile.
 
 An async body that computes, or calls something that blocks, keeps the loop from everything: other
-bodies, claims, saves, the time limits. The heart beats elsewhere, so nobody takes the worker for
-lost, and what it holds would wait for as long. This watch has a thread and a small loop of its own.
+bodies, claims, saves, the time limits. Heartbeats come from elsewhere, so nobody takes the worker
+for lost, and what it holds would wait for as long. This watch has a thread and a small loop of its
+own.
 
 Once the loop has stood still for a lease, what was claimed and has not started is handed back,
 uncharged, and a blocker past its timeout is recorded as timed out, unless it holds a lock: its body
@@ -123,7 +124,7 @@ class LoopWatch:
             if blocker is not None:
                 task_id = blocker.run.claim.task_id
                 await self._store.beat(self._membership.id, blocked_by=task_id)
-        claims = self._feeder.shelf.seize()
+        claims = self._feeder.buffer.seize()
         if claims:
             await self._hand_back(claims)
         if blocker is not None:

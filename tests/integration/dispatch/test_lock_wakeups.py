@@ -153,8 +153,8 @@ async def fast_asleep(worker: Worker) -> None:
 
     def sleeps() -> bool:
         nonlocal since, nap
-        engine = worker._engine
-        now = engine and engine.feeder._napper._nap
+        parts = worker._parts
+        now = parts and parts.feeder._napper._nap
         if now is None or now is not nap:
             since, nap = time.monotonic(), now or object()
         return time.monotonic() - since > FAST_ASLEEP

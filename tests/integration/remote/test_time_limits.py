@@ -12,9 +12,9 @@ from holdfast.definitions.registry import Registry
 from holdfast.remote import Verdict
 from holdfast.settings import Settings
 from holdfast.testing.eventually import eventually
-from holdfast.worker.maintenance.crew import maintain
+from holdfast.worker.heartbeat import ThreadHeartbeat
+from holdfast.worker.maintenance.agents import maintain
 from holdfast.worker.maintenance.rescuer import Rescuer
-from holdfast.worker.pulse import ThreadHeart
 from holdfast.worker.worker import Worker
 
 
@@ -165,7 +165,9 @@ async def test_a_python_worker_that_serves_every_queue_leaves_open_tasks_to_http
         Registry(),
         settings,
         burst=True,
-        start_heart=lambda worker_id: ThreadHeart(depot.store, worker_id, settings.heartbeat),
+        start_heartbeat=lambda worker_id: ThreadHeartbeat(
+            depot.store, worker_id, settings.heartbeat
+        ),
     )
 
     async with asyncio.timeout(20):

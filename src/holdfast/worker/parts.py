@@ -1,4 +1,4 @@
-"""The parts of a worker, joined: feeder → shelf → slots → outcomes → settler → store.
+"""The parts of a worker, joined: feeder → buffer → slots → outcomes → settler → store.
 
 Made inside the running loop, once per `Worker.run()`.
 """
@@ -26,24 +26,24 @@ from holdfast.worker.cancels import CancelWatch
 from holdfast.worker.coroutines import CoroutineRunner
 from holdfast.worker.deadlines import Deadlines
 from holdfast.worker.feeder import Feeder
+from holdfast.worker.heartbeat import StartHeartbeat
 from holdfast.worker.loopwatch import LoopWatch
 from holdfast.worker.maintenance.forgetter import Forgetter
 from holdfast.worker.membership import Membership
 from holdfast.worker.middleware.chain import Middleware, chain
 from holdfast.worker.outcomes import Outcomes
 from holdfast.worker.pace import Pace
-from holdfast.worker.pulse import StartHeart
 from holdfast.worker.reporter import Reporter
 from holdfast.worker.run import Run, Runner
 from holdfast.worker.settler import Settler
 from holdfast.worker.slots import Slots
 from holdfast.worker.threads import ThreadRunner
-from holdfast.worker.transactions import WorkerDesk
+from holdfast.worker.transactions import WorkerTransactionHost
 
 log = EventLog("holdfast.worker")
 
 
-class Engine:
+class Parts:
     """Everything that lives as long as one `Worker.run()`."""
 
     def __init__(
@@ -56,7 +56,7 @@ class Engine:
         worker_id: WorkerId,
         app_spec: str | None,
         burst: bool,
-        start_heart: StartHeart,
+        start_heartbeat: StartHeartbeat,
         middleware: Sequence[Middleware],
     ) -> None:
         loop = asyncio.get_running_loop()
@@ -73,7 +73,7 @@ class Engine:
             store,
             settings,
             worker_id,
-            start_heart=start_heart,
+            start_heartbeat=start_heartbeat,
             load=lambda: self.slots.busy,
             on_lost=self._lost,
         )
@@ -98,13 +98,13 @@ class Engine:
             settings,
             lessee=self.membership,
             pace=pace,
-            floor=self,
+            in_hand=self,
             settle=self.outcomes.enter,
             burst=burst,
         )
         self._coroutines = CoroutineRunner(loop, self.deadlines, self._still_runs)
         self.slots = Slots(
-            self.feeder.shelf,
+            self.feeder.buffer,
             registry,
             pace,
             hot=None if middleware else self._coroutines,
@@ -116,13 +116,13 @@ class Engine:
             unfit=self._unfit,
             gate=self._gate,
             stop_grace=settings.stop_grace,
-            desk=WorkerDesk(store, loop, self.reporter, self.outcomes.completed),
+            host=WorkerTransactionHost(store, loop, self.reporter, self.outcomes.completed),
         )
         self.cancels = CancelWatch(
             store,
             lessee=self.membership,
             slots=self.slots,
-            shelf=self.feeder.shelf,
+            buffer=self.feeder.buffer,
             settle=self.outcomes.enter,
         )
         self.loop_watch = LoopWatch(
@@ -135,7 +135,7 @@ class Engine:
             outcomes=self.outcomes,
         )
 
-    # -- the floor, as the feeder sees it ---------------------------------------------------------
+    # -- the work in hand, as the feeder sees it --------------------------------------------------
 
     def ages(self) -> list[float]:
         return self.slots.ages()
@@ -144,10 +144,10 @@ class Engine:
         return self.settler.is_full
 
     def is_quiet(self) -> bool:
-        return not (self.slots.busy or self.settler.unsaved or len(self.feeder.shelf))
+        return not (self.slots.busy or self.settler.unsaved or len(self.feeder.buffer))
 
     def holds(self) -> set[TaskId]:
-        return self.feeder.shelf.holds() | self.slots.holds() | self.settler.holds()
+        return self.feeder.buffer.holds() | self.slots.holds() | self.settler.holds()
 
     async def close(self) -> None:
         """Let go of threads, processes and timers."""
@@ -181,7 +181,7 @@ class Engine:
         self._gate.renew()
 
     def _lost(self, worker_id: WorkerId) -> None:
-        self.feeder.shelf.drop(worker_id)
+        self.feeder.buffer.drop(worker_id)
         self.slots.lose(worker_id)
 
     async def _unfit(self, claim: Claim) -> float | None:
