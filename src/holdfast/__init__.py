@@ -1,7 +1,7 @@
 """Holdfast: a task queue that holds on to every task, and is fast.
 
 Names are imported when they are first used: a process that needs only a part (the supervisor of
-workers, the heart of one) pays only for that part.
+workers, the heartbeat of one) pays only for that part.
 """
 
 from __future__ import annotations

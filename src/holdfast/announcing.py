@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from holdfast.core.attempt import Claim, Settlement
-from holdfast.core.task import Added, NewTask, State, Task
+from holdfast.core.task import Added, Cause, NewTask, State, Task
 from holdfast.core.trace import trace_id_of
 from holdfast.logs import EventLog
 
@@ -53,6 +53,8 @@ def announce(log: EventLog, claim: Claim, settlement: Settlement) -> None:
             log.info("task.cancelled", **said)
         case State.COMPLETED:
             log.info("task.completed", **said)
+        case _ if settlement.cause is Cause.WORKER_LOST:
+            log.info("task.rescued", **said, worker_id=claim.worker_id)
         case _:
             log.info("task.released", **said, in_seconds=delay)
 
@@ -145,6 +147,13 @@ class Gate:
     def completed(self, claim: Claim) -> None:
         self._log.info("task.completed", **fields_of(claim))
         self.count()
+
+    def ended(self, claim: Claim, settlement: Settlement) -> None:
+        """An attempt has ended: always said, unless it is one of many plain successes."""
+        if settlement.state is not State.COMPLETED:
+            announce(self._log, claim, settlement)
+        elif self.is_open():
+            self.completed(claim)
 
     def count(self) -> None:
         """A line was shown."""

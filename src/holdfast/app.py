@@ -197,13 +197,13 @@ class Holdfast(Face):
         """Rescue the tasks of lost workers and prune old history until cancelled, as every worker
         does beside its work: for a process that runs none, such as a server.
         """
-        from holdfast.worker.maintenance.crew import maintain  # noqa: PLC0415 - few need it
+        from holdfast.worker.maintenance.agents import maintain  # noqa: PLC0415 - few need it
         from holdfast.worker.maintenance.forgetter import Forgetter  # noqa: PLC0415
 
         client = await self.verbs()
         remote = client.remote
         try:
-            more = (remote.overseer, Forgetter(client.store, self.registry))
+            more = (remote.timeouts, Forgetter(client.store, self.registry))
             await maintain(client.store, client.dispatcher, self.settings, more=more)
         finally:
             await remote.close()

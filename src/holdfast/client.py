@@ -31,10 +31,10 @@ from holdfast.definitions.context import current_context
 from holdfast.definitions.new_tasks import TaskMaker
 from holdfast.definitions.readers import read_key, read_name
 from holdfast.definitions.registry import Registry
+from holdfast.engine.waking import wake_next
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
 from holdfast.filters import FilterKeywords, TaskRef, chosen_by, dead_unless_told, read_id, where
 from holdfast.fleet import as_now, knows_queue
-from holdfast.herald import call_next
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, HintingDispatcher, RidingDispatcher
 from holdfast.ports.store import CallingStore, Store
@@ -78,7 +78,7 @@ class Client:
 
     @cached_property
     def remote(self) -> RemoteWorkers:
-        """The engine for workers over HTTP. Only a server needs it."""
+        """The verbs of workers over HTTP. Only a server needs it."""
         from holdfast.remote import RemoteWorkers  # noqa: PLC0415 - others should not pay
 
         return RemoteWorkers(self.store, self.dispatcher, self.registry, self.settings)
@@ -436,7 +436,7 @@ class Client:
         ended = [task for task in changed if task.state is not State.RUNNING]
         announce_cancelled(log, changed)
         locks = {task.lock for task in ended if task.lock is not None}
-        await call_next(self.store, self.dispatcher.wake, locks)
+        await wake_next(self.store, self.dispatcher.wake, locks)
         return changed
 
     async def _requeue(

@@ -50,7 +50,7 @@ EVENTS: Final = {
         INFO, "An attempt was handed back, uncharged; another follows.", f"{ENDED} in_seconds"
     ),
     "task.rescued": Listed(
-        INFO, "Its worker is gone; the task is in line again.", f"{ABOUT} worker_id"
+        INFO, "Its worker or process died; the task is in line again.", f"{ENDED} worker_id"
     ),
     "task.requeued": Listed(INFO, "Somebody started the task again.", ABOUT),
     "tasks.cancelled": Listed(INFO, "One step cancelled this many tasks.", "tasks"),
@@ -155,8 +155,8 @@ EVENTS: Final = {
     "supervisor.reloading": Listed(
         INFO, "A source file changed; the workers start anew.", "changed"
     ),
-    "heart.died": Listed(WARNING, "A heartbeat process ended; another starts.", "code"),
-    "heart.failed": Listed(ERROR, "A heartbeat failed; the next follows.", "exception"),
+    "heartbeat.died": Listed(WARNING, "A heartbeat process ended; another starts.", "code"),
+    "heartbeat.failed": Listed(ERROR, "A heartbeat failed; the next follows.", "exception"),
     "maintenance.failed": Listed(ERROR, "A round failed; the next follows.", "agent exception"),
     # Stores and dispatchers
     "store.lost": Listed(

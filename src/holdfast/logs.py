@@ -12,7 +12,7 @@ unless the program has set up `logging` itself: then its handlers, levels and fo
 Every record made while a task runs has the attributes `task_id`, `task_name`, `attempt` and
 `trace_id`, for whatever formatter asks.
 
-This module stays light: supervisors and hearts import it.
+This module stays light: supervisors and heartbeat processes import it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Chooses adapters by URL: the only place that knows which stores and dispatchers there are.
 
-Light on purpose, each adapter imported when it is chosen: the heart process of a worker comes here
-for a store and nothing else.
+Light on purpose, each adapter imported when it is chosen: the heartbeat process of a worker comes
+here for a store and nothing else.
 """
 
 from __future__ import annotations

@@ -130,11 +130,11 @@ def assert_prompt(pictures: list[Picture], returned: datetime, *, within: float 
 
 
 def assert_calm(said: str, *, seconds: float) -> None:
-    """At most one line per second and process: the worker's, and its supervisor's for its heart."""
+    """At most one line per second and process: the worker's, and its supervisor's who beats."""
     lines = [line for line in said.splitlines() if "store.lost" in line]
-    hearts = [line for line in lines if "doing=beat" in line or "doing=bury" in line]
-    assert len(hearts) <= seconds + 2, said
-    assert len(lines) - len(hearts) <= seconds + 2, said
+    heartbeats = [line for line in lines if "doing=beat" in line or "doing=bury" in line]
+    assert len(heartbeats) <= seconds + 2, said
+    assert len(lines) - len(heartbeats) <= seconds + 2, said
 
 
 def now() -> datetime:

@@ -12,7 +12,7 @@ registered, what was handed out) saves reads; all of it can be read again from t
 the store has started tasks that the worker never heard of, and as the worker lives, nobody rescues
 them. So a heartbeat may say what the worker runs (`running`), and what was handed out and is
 missing there is handed back. And nobody here can stop a body: an attempt that outlives its timeout
-is settled by the `Overseer`, and what its worker sends later is refused.
+is settled by the `TimeoutEnforcer`, and what its worker sends later is refused.
 """
 
 from holdfast.remote.values import (

@@ -1,34 +1,33 @@
-"""The engine for workers over HTTP: what each of their requests means."""
+"""The requests of workers over HTTP: what each of them means."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter
+import secrets
 from collections.abc import Collection, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 from holdfast.announcing import Gate
-from holdfast.core.attempt import Claim, Report, Settlement
-from holdfast.core.fleet import WorkerStatus, is_internal
-from holdfast.core.lifecycle import Released
+from holdfast.core.attempt import Claim, Report
+from holdfast.core.fleet import HTTP, WorkerInfo, WorkerStatus, held_by, is_internal
 from holdfast.core.query import running_on
 from holdfast.core.report import Said, bounded
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.readers import read_capabilities, read_name
 from holdfast.definitions.registry import Registry
-from holdfast.errors import InvalidOption, StoreUnavailable, WorkerGone
-from holdfast.herald import Herald
+from holdfast.engine.judging import Judge
+from holdfast.engine.settling import Settling
+from holdfast.engine.waking import Waker
+from holdfast.errors import InvalidOption, WorkerGone
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
-from holdfast.remote.desk import Desk
-from holdfast.remote.hall import Hall
-from holdfast.remote.handouts import Handout, Handouts
-from holdfast.remote.overseer import Overseer
-from holdfast.remote.roster import Member, Roster
+from holdfast.remote.leases import Leases
+from holdfast.remote.polls import Polls
+from holdfast.remote.registrations import Registrations, RemoteWorker
+from holdfast.remote.results import Results
+from holdfast.remote.timeouts import TimeoutEnforcer
 from holdfast.remote.values import Heartbeat, Registration, RemoteResult, ResultAnswer
-from holdfast.remote.verdicts import Judge
 from holdfast.settings import EVERY_QUEUE, Settings
 
 log = EventLog("holdfast.remote")
@@ -60,27 +59,27 @@ class RemoteWorkers:
         grace: float = GRACE,
     ) -> None:
         self._store = store
-        self._dispatcher = dispatcher
         self._settings = settings
-        self._herald = Herald(store, dispatcher.wake)
-        self._judge = Judge(registry, settings)
-        self._handouts = Handouts(self._judge.timeout_of, grace=grace)
         self._gate = Gate(log)
-        self._roster = Roster(store, heartbeat=settings.heartbeat)
-        self._desk = Desk(store, self._handouts, self._judge, on_saved=self._saved)
+        judge = Judge(registry, settings)
+        self.timeout_of = judge.timeout_of
+        """How many seconds an attempt may take, if there is a limit."""
+        # It must tell others of all that they would not find soon by looking: it runs nothing.
+        self._waker = Waker(store, dispatcher.wake, nudge=self._nudge, ahead=settings.poll)
+        settling = Settling(store, judge, self._waker, self._gate)
+        self._leases = Leases(store, settling, judge.timeout_of, grace=grace)
+        self._registrations = Registrations(store, heartbeat=settings.heartbeat)
+        self._results = Results(store, self._leases, judge, max_result=settings.max_result)
         self._said: dict[tuple[TaskId, int], Said] = {}
-        self._hall = Hall(
+        self._polls = Polls(
             store,
             dispatcher,
+            self._registrations,
+            self._leases,
             poll=settings.poll,
             on_claimed=self._claimed,
-            give_back=self.give_back,
-            running=self._handouts.count,
-            room=self._room,
         )
-        self.overseer = Overseer(
-            store, self._roster, self._handouts, self._judge, on_saved=self._saved
-        )
+        self.timeouts = TimeoutEnforcer(store, self._registrations, self._leases, judge)
         """The maintenance that only a server does. Let every server process run it."""
 
     async def register(
@@ -93,27 +92,31 @@ class RemoteWorkers:
         host: str = "",
         token_id: str | None = None,
     ) -> Registration:
-        """Take in a new worker; `*` among its queues means all of them. `token_id` is the only
-        token that may speak for it from now on.
+        """Take in a new worker, under an id that nobody had before; `*` among its queues means all
+        of them. `token_id` is the only token that may speak for it from now on.
         """
-        member = await self._roster.register(
-            capabilities=read_capabilities("capabilities", list(capabilities)),
-            capacity=capacity,
-            queues=_read_queues(queues),
-            version=version,
+        able = read_capabilities("capabilities", list(capabilities)) | {HTTP}
+        worker = WorkerInfo(
+            id=WorkerId(f"{HTTP}-{secrets.token_hex(8)}"),
             host=host,
-            token_id=token_id,
+            pid=0,
+            version=version,
+            queues=_read_queues(queues),
+            capabilities=able if token_id is None else able | {held_by(token_id)},
+            capacity=capacity,
+            kind=HTTP,
         )
-        log.info("worker.registered", worker_id=member.id, host=host, version=version)
+        await self._registrations.add(worker)
+        log.info("worker.registered", worker_id=worker.id, host=host, version=version)
         return Registration(
-            worker_id=member.id,
+            worker_id=worker.id,
             poll_interval_ms=round(self._settings.poll * 1000),
             heartbeat_seconds=self._settings.heartbeat,
         )
 
     async def refuse_others(self, worker_id: WorkerId, token_id: str) -> None:
         """`WorkerNotFound` unless the worker registered with this token, at whatever server."""
-        await self._roster.refuse_others(worker_id, token_id)
+        await self._registrations.refuse_others(worker_id, token_id)
 
     async def poll(
         self,
@@ -130,38 +133,25 @@ class RemoteWorkers:
         nobody goes back. A worker that is to leave gets nothing more. `capabilities` are those that
         the worker has at the moment, of the ones it registered with.
         """
-        member = await self._roster.member(worker_id)
-        await self._roster.saw(member)
-        if await self._roster.is_leaving(member):
+        worker = await self._registrations.alive(worker_id)
+        await self._registrations.saw(worker)
+        if await self._registrations.is_leaving(worker):
             await asyncio.sleep(min(wait, DRAINED_PAUSE))
             return []
-        free = await self._room(member, wait=min(wait, FULL_PAUSE))
+        free = await self._registrations.free_capacity(worker, wait=min(wait, FULL_PAUSE))
         if free <= 0:
             return []
         limit = min(limit, free, max(1, POLL_BYTES // self._settings.max_payload))
-        wait = min(wait, LONGEST_WAIT, self._roster.longest_wait(member))
+        wait = min(wait, LONGEST_WAIT, self._registrations.longest_wait(worker))
         try:
-            return await self._hall.poll(_now_able(member, capabilities), limit=limit, wait=wait)
+            return await self._polls.poll(_now_able(worker, capabilities), limit=limit, wait=wait)
         except WorkerGone:
-            self._roster.forget(worker_id)
+            self._registrations.forget(worker_id)
             raise
 
-    def timeout_of(self, claim: Claim) -> float | None:
-        """How many seconds its attempt may take, if there is a limit."""
-        return self._judge.timeout_of(claim)
-
     async def give_back(self, claims: Sequence[Claim]) -> None:
-        """Hand back what nobody received, uncharged. If the store is away they stay with their
-        worker, whose heartbeat will not name them.
-        """
-        pairs = [(claim, self._judge.settle(claim, Released())) for claim in claims]
-        try:
-            await self._store.save([settlement for _, settlement in pairs])
-        except StoreUnavailable as error:
-            log.warning("tasks.not_given_back", tasks=len(claims), error=str(error))
-            return
-        self._handouts.drop(claims)
-        self._saved(pairs)
+        """Hand back what nobody received, uncharged."""
+        await self._leases.give_back(claims)
 
     async def results(
         self, worker_id: WorkerId, results: Sequence[RemoteResult]
@@ -170,9 +160,9 @@ class RemoteWorkers:
 
         A worker that was buried may still hand in what nobody else was given.
         """
-        await self._roster.find(worker_id)
-        answers = await self._desk.take(worker_id, results)
-        self._roster.freed(worker_id)
+        await self._registrations.find(worker_id)
+        answers = await self._results.take(worker_id, results)
+        self._registrations.freed(worker_id)
         return answers
 
     async def heartbeat(
@@ -190,74 +180,46 @@ class RemoteWorkers:
         is told to stop. One that is to leave, or once said that it will, stays `draining` whatever
         it says now.
         """
-        member = await self._roster.member(worker_id)
-        self._roster.heard(member)
-        drain = await self._roster.is_leaving(member)
+        worker = await self._registrations.alive(worker_id)
+        self._registrations.heard(worker)
+        drain = await self._registrations.is_leaving(worker)
         if status is WorkerStatus.DRAINING and not drain:
-            await self._roster.leave(member)
-        await self._roster.beat(member)
+            await self._registrations.leave(worker)
+        await self._registrations.beat(worker)
         stop = dict.fromkeys(await self._store.cancel_requests(worker_id))
-        self._handouts.mark_cancelled(worker_id, stop)
+        self._leases.mark_cancelled(worker_id, stop)
         if reports:
             refused = await self._store.report(list(map(self._bounded, reports)))
             stop |= dict.fromkeys(refusal.task_id for refusal in refused)
         if running is not None:
-            stop |= dict.fromkeys(await self._reconcile(member, frozenset(running)))
-        if member.is_leaving:
-            await self._hall.dismiss(worker_id)
-        return Heartbeat(cancel=tuple(stop), drain=member.is_leaving)
+            stop |= dict.fromkeys(
+                await self._leases.reconcile(
+                    worker_id, frozenset(running), beat=self._settings.heartbeat
+                )
+            )
+        if worker.is_leaving:
+            await self._polls.dismiss(worker_id)
+        return Heartbeat(cancel=tuple(stop), drain=worker.is_leaving)
 
     async def drain(self, worker_id: WorkerId) -> int:
         """The worker takes no more; how many tasks it still has. With none left it has left."""
-        info = await self._roster.find(worker_id)
+        info = await self._registrations.find(worker_id)
         if info.status is WorkerStatus.STOPPED:
             return 0
-        member = await self._roster.member(worker_id)
-        await self._roster.leave(member)
-        await self._roster.beat(member)
-        await self._hall.dismiss(worker_id)
+        worker = await self._registrations.alive(worker_id)
+        await self._registrations.leave(worker)
+        await self._registrations.beat(worker)
+        await self._polls.dismiss(worker_id)
         left = await self._store.count(running_on(worker_id), limit=MOST_RUNNING)
         if not left:
             await self._store.retire(worker_id)
-            self._roster.forget(worker_id)
+            self._registrations.forget(worker_id)
         return left
 
     async def close(self) -> None:
         """Answer every poll that waits, call the last who are next, let go of the listeners."""
-        await self._hall.close()
-        await self._herald.finish()
-
-    async def _room(self, member: Member, *, wait: float = 0.0) -> int:
-        """How many more tasks it may hold, by what the store has leased to it. While it may hold
-        none, its next result is waited for.
-        """
-        until = asyncio.get_running_loop().time() + wait
-        capacity = member.info.capacity
-        while True:
-            member.freed.clear()
-            room = capacity - await self._store.count(running_on(member.id), limit=capacity)
-            left = until - asyncio.get_running_loop().time()
-            if room > 0 or left <= 0:
-                return room
-            with suppress(TimeoutError):
-                await asyncio.wait_for(member.freed.wait(), left)
-
-    async def _reconcile(self, member: Member, named: frozenset[TaskId]) -> Collection[TaskId]:
-        """Compare what the worker has with what it was given; returns what it must stop."""
-        known = self._handouts.of(member.id)
-        strays: list[Handout] = []
-        for task_id, handout in known.items():
-            handout.missed = 0 if task_id in named else handout.missed + 1
-            old = self._handouts.age(handout) > 2 * self._settings.heartbeat
-            if handout.missed > 1 and old:
-                strays.append(handout)
-        if strays:
-            claims = await self.overseer.still_running(strays)
-            for claim in claims:
-                log.warning("task.stray", task_id=claim.task_id, attempt=claim.attempt)
-            if claims:
-                await self.give_back(claims)
-        return await self.overseer.adopt_running(member.id, sorted(named - known.keys()))
+        await self._polls.close()
+        await self._waker.finish()
 
     def _bounded(self, report: Report) -> Report:
         """The report with as much of its log as the attempt may still write."""
@@ -272,34 +234,21 @@ class RemoteWorkers:
 
     def _claimed(self, claims: Sequence[Claim]) -> None:
         for claim in claims:
-            self._handouts.add(claim)
+            self._leases.add(claim)
             if self._gate.is_open():
                 self._gate.started(claim)
 
-    def _saved(self, pairs: Sequence[tuple[Claim, Settlement]]) -> None:
-        """These are on disk: wake whoever may take what they made ready. Nobody submits that."""
-        queues: Counter[str] = Counter()
-        for claim, settlement in pairs:
-            if settlement.cause is None:
-                continue
-            if settlement.delay < self._settings.poll:  # later ones are found by looking
-                self._hall.nudge(settlement.delay)
-                # Somebody who sleeps must know when it is due. One with a lock that is ready again
-                # is among those who are next for it.
-                if claim.lock is None or settlement.delay > 0.0:
-                    queues[claim.queue] += 1
-        if queues:
-            self._dispatcher.wake(queues)
-        self._herald.let_go({claim.lock for claim, _ in pairs if claim.lock is not None})
+    def _nudge(self, due_in: float) -> None:
+        self._polls.nudge(due_in)
 
 
-def _now_able(member: Member, capabilities: Collection[str] | None) -> Member:
+def _now_able(worker: RemoteWorker, capabilities: Collection[str] | None) -> RemoteWorker:
     """The worker with only these of its capabilities."""
     if capabilities is None:
-        return member
+        return worker
     given = frozenset(capabilities)
-    able = (each for each in member.info.capabilities if each in given or is_internal(each))
-    return replace(member, info=replace(member.info, capabilities=frozenset(able)))
+    able = (each for each in worker.info.capabilities if each in given or is_internal(each))
+    return replace(worker, info=replace(worker.info, capabilities=frozenset(able)))
 
 
 def _read_queues(queues: Collection[str]) -> tuple[str, ...] | None:

@@ -29,11 +29,11 @@ from holdfast.core.lifecycle import (
     Succeeded,
     TimedOut,
     Unfit,
-    settle,
 )
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Json, State, TaskError, TaskId, WorkerId
 from holdfast.definitions.context import Context, enter_context
+from holdfast.engine.judging import Judge
 from holdfast.errors import HoldfastError
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
@@ -173,15 +173,8 @@ class Drain:
         )
 
     async def _save(self, store: Store, claim: Claim, outcome: Outcome) -> State:
-        settings = self._app.settings
-        definition = self._app.registry.get(claim.name)
-        default = settings.retry_policy
-        backoff = (
-            definition.backoff(claim, _no_jitter, default)
-            if definition
-            else lambda n: default.delay(n, 1.0)
-        )
-        settlement = settle(claim, outcome, backoff=backoff, crash_limit=settings.crash_limit)
+        judge = Judge(self._app.registry, self._app.settings, draw=_no_jitter)
+        settlement = judge.settle(claim, outcome)
         await store.save([settlement])
         task = await store.get(claim.task_id)
         return settlement.state if task is None else task.state

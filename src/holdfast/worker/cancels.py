@@ -7,9 +7,9 @@ from collections.abc import Callable
 from holdfast.core.attempt import Claim
 from holdfast.core.lifecycle import Outcome, Stopped
 from holdfast.ports.store import TaskStore
+from holdfast.worker.claim_buffer import ClaimBuffer
 from holdfast.worker.feeder import Lessee
 from holdfast.worker.run import StopReason
-from holdfast.worker.shelf import Shelf
 from holdfast.worker.slots import Slots
 
 EVERY = 0.75
@@ -24,21 +24,21 @@ class CancelWatch:
         *,
         lessee: Lessee,
         slots: Slots,
-        shelf: Shelf,
+        buffer: ClaimBuffer,
         settle: Callable[[Claim, Outcome], None],
     ) -> None:
         self._store = store
         self._lessee = lessee
         self._slots = slots
-        self._shelf = shelf
+        self._buffer = buffer
         self._settle = settle
 
     async def tick(self) -> float:
         """Stop what was asked to stop."""
-        if self._slots.busy or len(self._shelf):
+        if self._slots.busy or len(self._buffer):
             asked = frozenset(await self._store.cancel_requests(self._lessee.id))
             if asked:
-                for claim in self._shelf.withdraw(asked):
+                for claim in self._buffer.withdraw(asked):
                     self._settle(claim, Stopped())
                 for run in self._slots.running:
                     if run.claim.task_id in asked:

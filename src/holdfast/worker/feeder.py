@@ -9,24 +9,24 @@ A claim in flight is never cancelled: the store may have started its tasks alrea
 from __future__ import annotations
 
 import asyncio
-import random
 import time
 from collections.abc import Callable, Iterable
-from contextlib import AsyncExitStack, suppress
+from contextlib import suppress
 from typing import Protocol
 
 from holdfast.core.attempt import Claim, Claimed
 from holdfast.core.lifecycle import Outcome, Released
 from holdfast.core.task import TaskId, WorkerId
+from holdfast.engine.napping import Napper
 from holdfast.errors import SchemaMismatch, StoreUnavailable, WorkerGone
 from holdfast.logs import EventLog
-from holdfast.ports.dispatcher import Dispatcher, Listener
+from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import TaskStore
 from holdfast.settings import Settings
 from holdfast.traces import trace_of
+from holdfast.worker.claim_buffer import ClaimBuffer
 from holdfast.worker.outage import Outage
 from holdfast.worker.pace import Pace
-from holdfast.worker.shelf import Shelf
 from holdfast.worker.strays import Strays
 
 log = EventLog("holdfast.worker")
@@ -35,7 +35,6 @@ LOOK_AGAIN = 0.25
 """Seconds between looks at what is held unstarted."""
 AT_ONCE = 0.05
 """What is due within this many seconds is waited for even by a worker in a burst."""
-
 
 STANDS_BACK = 60.0
 COURTESY = 0.25
@@ -53,7 +52,7 @@ class Lessee(Protocol):
         ...
 
 
-class Floor(Protocol):
+class WorkInHand(Protocol):
     """What the feeder must know of the slots and of what they leave behind."""
 
     def ages(self) -> Iterable[float]:
@@ -74,7 +73,7 @@ class Floor(Protocol):
 
 
 class Feeder:
-    """Keeps the shelf filled with what will start soon, and with no more."""
+    """Keeps the buffer filled with what will start soon, and with no more."""
 
     def __init__(
         self,
@@ -84,35 +83,26 @@ class Feeder:
         *,
         lessee: Lessee,
         pace: Pace,
-        floor: Floor,
+        in_hand: WorkInHand,
         settle: Callable[[Claim, Outcome], None],
         burst: bool,
     ) -> None:
         self._store = store
-        self._dispatcher = dispatcher
+        self._napper = Napper(dispatcher, settings.served_queues, poll=settings.poll)
+        self.nudge = self._napper.nudge
         self._settings = settings
         self._lessee = lessee
         self._pace = pace
-        self._floor = floor
+        self._in_hand = in_hand
         self._settle = settle
         self._burst = burst
         self._closing = asyncio.Event()
         self._room = asyncio.Event()
         self._refused: set[tuple[TaskId, int]] = set()
-        self._nap: asyncio.Task[bool] | None = None
-        self._due_at: float | None = None
         self._stands_back_until = 0.0
         self._outage = Outage("claim")
-        self._strays = Strays(store, floor, settle)
-        self.shelf = Shelf(asyncio.get_running_loop(), self._room.set)
-
-    def nudge(self, due_in: float = 0.0) -> None:
-        """There will be work in that many seconds: look again then at the latest."""
-        at = time.monotonic() + due_in
-        if self._due_at is None or at < self._due_at:
-            self._due_at = at
-            if self._nap is not None:
-                self._nap.cancel()
+        self._strays = Strays(store, in_hand, settle)
+        self.buffer = ClaimBuffer(asyncio.get_running_loop(), self._room.set)
 
     def stand_back(self) -> None:
         """What comes due next may be what this worker was not fit for: let others be first."""
@@ -130,15 +120,13 @@ class Feeder:
         """Claim no more, hand back what has not started, send idle slots home."""
         self._closing.set()
         self._room.set()
-        if self._nap is not None:
-            self._nap.cancel()
-        self._release(len(self.shelf))
-        self.shelf.close()
+        self._napper.wake()
+        self._release(len(self.buffer))
+        self.buffer.close()
 
     async def run(self) -> None:
         """Feed until closed; in a burst, until nothing is left to do."""
-        async with AsyncExitStack() as stack:
-            listener = await self._listen(stack)
+        async with self._napper.listening():
             is_over = False
             while not (is_over or self._closing.is_set()):
                 self._room.clear()
@@ -146,36 +134,27 @@ class Feeder:
                 if self._strays.due_in() == 0.0:
                     await self._look_for_strays()
                 elif wanted > 0:
-                    is_over = await self._fetch(listener, wanted)
+                    is_over = await self._fetch(wanted)
                 else:
-                    look_again = LOOK_AGAIN if len(self.shelf) else None
+                    look_again = LOOK_AGAIN if len(self.buffer) else None
                     await self._wait_for_room(_sooner(look_again, self._strays.due_in()))
 
-    async def _listen(self, stack: AsyncExitStack) -> Listener:
-        try:
-            return await stack.enter_async_context(
-                self._dispatcher.listen(self._settings.served_queues)
-            )
-        except Exception as error:  # noqa: BLE001 - wake-ups are a hint: without them it polls
-            log.warning("dispatch.failed", error=str(error))
-            return _Deaf()
-
     def _wanted(self) -> int:
-        if self._floor.is_full():
+        if self._in_hand.is_full():
             return 0
-        shelf = self.shelf
-        ahead = self._pace.ahead(self._floor.ages())
-        shelf.low = ahead // 2
-        held, enough = len(shelf), max(ahead, shelf.idle)
-        if held > 2 * enough and time.monotonic() - shelf.filled_at >= LOOK_AGAIN:
+        buffer = self.buffer
+        ahead = self._pace.ahead(self._in_hand.ages())
+        buffer.low = ahead // 2
+        held, enough = len(buffer), max(ahead, buffer.idle)
+        if held > 2 * enough and time.monotonic() - buffer.filled_at >= LOOK_AGAIN:
             # Work was guessed to be short and is not: let others have what will not start soon.
             self._release(held - enough)
             return 0
-        return 0 if shelf.low < held >= shelf.idle else enough - held
+        return 0 if buffer.low < held >= buffer.idle else enough - held
 
-    async def _fetch(self, listener: Listener, wanted: int) -> bool:
+    async def _fetch(self, wanted: int) -> bool:
         """Claim, and sleep if there is no more to be had. True when a burst is over."""
-        was_quiet = self._floor.is_quiet()
+        was_quiet = self._in_hand.is_quiet()
         claimed = await self._claim(wanted)
         if claimed is None:
             return False
@@ -185,12 +164,12 @@ class Feeder:
         # What ran while we asked may have made work that the answer does not know of.
         if self._burst and was_quiet and not claimed.claims and not _is_due_soon(claimed):
             return True
-        await self._rest(listener, claimed)
+        await self._rest(claimed)
         return False
 
     async def _claim(self, wanted: int) -> Claimed | None:
         worker_id = self._lessee.id
-        self._due_at = None  # the answer will know of everything saved until now
+        self._napper.look()
         try:
             claimed = await self._store.claim(
                 worker_id,
@@ -232,42 +211,19 @@ class Feeder:
                 self._settle(claim, Released())
             return
         self._pace.received(len(claims), sum(len(claim.payload) for claim in claims))
-        self.shelf.put(claims)
+        self.buffer.put(claims)
 
-    async def _rest(self, listener: Listener, claimed: Claimed) -> None:
+    async def _rest(self, claimed: Claimed) -> None:
         """The store has no more for now: sleep until woken, due, or the next poll."""
-        nap = self._settings.poll * random.uniform(0.8, 1.2)  # noqa: S311 - jitter, no secret
-        if claimed.next_due is not None:
-            stands_back = time.monotonic() < self._stands_back_until
-            nap = min(nap, claimed.next_due + (COURTESY if stands_back else 0.0))
-        if self._due_at is not None:
-            nap = min(nap, self._due_at - time.monotonic())
-        if (look := self._strays.due_in()) is not None:
-            nap = min(nap, look)
-        if self._burst and not self._floor.is_quiet():
-            await self._wait_for_room(max(0.001, min(nap, LOOK_AGAIN)))
-        elif self._due_at is None or self._due_at > time.monotonic():
+        next_due = claimed.next_due
+        if next_due is not None and time.monotonic() < self._stands_back_until:
+            next_due += COURTESY
+        nap = self._napper.until_next_look(next_due, self._strays.due_in())
+        if self._burst and not self._in_hand.is_quiet():
+            await self._wait_for_room(min(nap, LOOK_AGAIN))
+        elif not self._napper.is_due:
             # Else something became ready while we asked, and is looked for at once.
-            await self._sleep(
-                listener, max(0.001, min(nap, LOOK_AGAIN) if len(self.shelf) else nap)
-            )
-
-    async def _sleep(self, listener: Listener, seconds: float) -> None:
-        self._nap = nap = asyncio.ensure_future(listener.wait(seconds))
-        me = asyncio.current_task()
-        assert me is not None
-        try:
-            await nap
-        except asyncio.CancelledError:
-            if me.cancelling():
-                raise
-            # Only the nap was: by `nudge` or `close`.
-        except Exception as error:  # noqa: BLE001 - a hint: one that fails costs latency, not work
-            log.warning("dispatch.failed", error=str(error))
-            await self._doze(seconds)
-        finally:
-            self._nap = None
-            nap.cancel()
+            await self._napper.nap(min(nap, LOOK_AGAIN) if len(self.buffer) else nap)
 
     async def _doze(self, seconds: float) -> None:
         with suppress(TimeoutError):
@@ -278,7 +234,7 @@ class Feeder:
             await asyncio.wait_for(self._room.wait(), timeout)
 
     def _release(self, count: int) -> None:
-        for claim in self.shelf.last(count):
+        for claim in self.buffer.last(count):
             self._settle(claim, Released())
 
 
@@ -288,11 +244,3 @@ def _is_due_soon(claimed: Claimed) -> bool:
 
 def _sooner(one: float | None, other: float | None) -> float | None:
     return min((each for each in (one, other) if each is not None), default=None)
-
-
-class _Deaf:
-    """Stands in for a listener that could not be had."""
-
-    async def wait(self, timeout: float) -> bool:
-        await asyncio.sleep(timeout)
-        return False

@@ -2,7 +2,7 @@
 
 A process of the pool dies with its worker: the kernel sees to that. What the handler in it has
 started (a video encoder, a compiler) would live on, and still write when the task runs again
-elsewhere. So the heart or the supervisor knows the groups, and kills what is left of them.
+elsewhere. So the heartbeat process or the supervisor knows the groups, and kills what is left.
 """
 
 from __future__ import annotations

@@ -105,8 +105,8 @@ class SupervisorLine:
             self._socket.sendall(json.dumps(message).encode() + b"\n")
 
 
-class LineHeart:
-    """A worker's heart that beats in its supervisor."""
+class SupervisorHeartbeat:
+    """A worker's heartbeat, sent by its supervisor."""
 
     def __init__(self, line: SupervisorLine, lease: Lease) -> None:
         self._line = line

@@ -1,8 +1,9 @@
 """Notices that the worker's event loop is blocked, and sees to what the worker holds meanwhile.
 
 An async body that computes, or calls something that blocks, keeps the loop from everything: other
-bodies, claims, saves, the time limits. The heart beats elsewhere, so nobody takes the worker for
-lost, and what it holds would wait for as long. This watch has a thread and a small loop of its own.
+bodies, claims, saves, the time limits. Heartbeats come from elsewhere, so nobody takes the worker
+for lost, and what it holds would wait for as long. This watch has a thread and a small loop of its
+own.
 
 Once the loop has stood still for a lease, what was claimed and has not started is handed back,
 uncharged, and a blocker past its timeout is recorded as timed out, unless it holds a lock: its body
@@ -34,9 +35,9 @@ from holdfast.settings import Settings
 from holdfast.traces import trace_of
 from holdfast.worker.coroutines import Blocker, blocker_of
 from holdfast.worker.feeder import Feeder
-from holdfast.worker.ledger import Ledger
 from holdfast.worker.line import SupervisorLine
 from holdfast.worker.membership import Membership
+from holdfast.worker.outcomes import Outcomes
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.settler import Settler
 from holdfast.worker.slots import Slots
@@ -65,7 +66,7 @@ class LoopWatch:
         feeder: Feeder,
         slots: Slots,
         settler: Settler,
-        ledger: Ledger,
+        outcomes: Outcomes,
     ) -> None:
         self._store = store
         self._lease = settings.lease
@@ -75,7 +76,7 @@ class LoopWatch:
         self._feeder = feeder
         self._slots = slots
         self._settler = settler
-        self._ledger = ledger
+        self._outcomes = outcomes
         self._loop_thread = threading.get_ident()
         self._ticks = self._seen = 0
         self._looked_at = time.monotonic()
@@ -123,7 +124,7 @@ class LoopWatch:
             if blocker is not None:
                 task_id = blocker.run.claim.task_id
                 await self._store.beat(self._membership.id, blocked_by=task_id)
-        claims = self._feeder.shelf.seize()
+        claims = self._feeder.buffer.seize()
         if claims:
             await self._hand_back(claims)
         if blocker is not None:
@@ -145,7 +146,7 @@ class LoopWatch:
 
     async def _hand_back(self, claims: Sequence[Claim]) -> None:
         log.warning("tasks.handed_back", tasks=len(claims))
-        await self._store.save([self._ledger.decide(claim, Released()) for claim in claims])
+        await self._store.save([self._outcomes.decide(claim, Released()) for claim in claims])
 
     async def _hand_back_what_is_on_its_way(self, blocker: Blocker) -> None:
         """A claim whose answer the loop has not read: the store has started its tasks, nobody will.
@@ -170,7 +171,7 @@ class LoopWatch:
             return
         run.stop_reason = StopReason.TIMED_OUT
         if run.claim.lock is None:
-            await self._store.save([self._ledger.decide(run.claim, stopped(run))])
+            await self._store.save([self._outcomes.decide(run.claim, stopped(run))])
 
     def _is_endless(self, run: Run | None) -> bool:
         if run is None or run.deadline is None:
@@ -193,7 +194,7 @@ class LoopWatch:
 
     def _ending(self, run: Run) -> Settlement:
         outcome: Outcome = Released() if run.stop_reason is None else stopped(run)
-        return self._ledger.decide(run.claim, outcome)
+        return self._outcomes.decide(run.claim, outcome)
 
 
 def _where(thread: int) -> str | None:

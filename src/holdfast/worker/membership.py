@@ -21,8 +21,8 @@ from holdfast.errors import StoreRefused, StoreUnavailable
 from holdfast.logs import EventLog
 from holdfast.ports.store import WorkerStore
 from holdfast.settings import Settings
+from holdfast.worker.heartbeat import StartHeartbeat, WorkerHeartbeat
 from holdfast.worker.outage import Outage
-from holdfast.worker.pulse import Heart, StartHeart
 from holdfast.worker.version import version
 
 log = EventLog("holdfast.worker")
@@ -35,7 +35,7 @@ def new_worker_id(settings: Settings) -> WorkerId:
 
 
 class Membership:
-    """Registers the worker, keeps its heart going, notices when it was declared lost."""
+    """Registers the worker, keeps its heartbeat going, notices when it was declared lost."""
 
     def __init__(
         self,
@@ -43,18 +43,18 @@ class Membership:
         settings: Settings,
         worker_id: WorkerId,
         *,
-        start_heart: StartHeart,
+        start_heartbeat: StartHeartbeat,
         load: Callable[[], int],
         on_lost: Callable[[WorkerId], None],
     ) -> None:
         self._store = store
         self._settings = settings
         self._id = worker_id
-        self._start_heart = start_heart
+        self._start_heartbeat = start_heartbeat
         self._load = load
         self._on_lost = on_lost
         self._status = WorkerStatus.ACTIVE
-        self._heart: Heart | None = None
+        self._heartbeat: WorkerHeartbeat | None = None
         self._stays = False
         self._renewing = asyncio.Lock()
         self._outage = Outage("register")
@@ -65,21 +65,21 @@ class Membership:
         return self._id
 
     async def join(self) -> None:
-        """Register, however long the store is away, and start the heart."""
+        """Register, however long the store is away, and start the heartbeat."""
         while True:
             try:
                 await self._store.register(self._info())
             except StoreUnavailable as error:
-                if isinstance(error, StoreRefused) and self._heart is None:
+                if isinstance(error, StoreRefused) and self._heartbeat is None:
                     raise  # it has not begun: whoever starts it should know
                 await asyncio.sleep(self._outage.delay(error))
             else:
                 break
         self._outage.over()
-        if self._heart is None:
-            self._heart = self._start_heart(self._id)
+        if self._heartbeat is None:
+            self._heartbeat = self._start_heartbeat(self._id)
         else:
-            self._heart.set_worker(self._id)
+            self._heartbeat.set_worker(self._id)
 
     async def renew(self, gone: WorkerId) -> None:
         """That id was declared lost: forget what was done under it, and join under another."""
@@ -124,16 +124,16 @@ class Membership:
         """Leave these to whoever beats for us, to save them and to retire us when this process has
         ended. False if nobody outside it does.
         """
-        assert self._heart is not None
-        self._stays = self._heart.settle_when_gone(settlements)
+        assert self._heartbeat is not None
+        self._stays = self._heartbeat.settle_when_gone(settlements)
         return self._stays
 
     async def retire(self) -> None:
         """Leave in good order. If the store is away the lease runs out instead."""
         if self._stays:
             return
-        if self._heart is not None:
-            self._heart.close()
+        if self._heartbeat is not None:
+            self._heartbeat.close()
         try:
             await self._store.retire(self._id)
         except StoreUnavailable as error:

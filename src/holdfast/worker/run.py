@@ -26,7 +26,7 @@ from holdfast.core.task import Cost, Progress
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.stopping import Stopping
 from holdfast.errors import AttemptTimeout, LeaseLost, Unsupported
-from holdfast.worker.transactions import Completion, Desk, RunTransaction
+from holdfast.worker.transactions import Completion, RunTransaction, TransactionHost
 
 
 class StopReason(StrEnum):
@@ -52,8 +52,20 @@ class Run:
     """
 
     __slots__ = (
-        "_desk", "_grace", "_reports", "_stopping", "_transaction", "claim", "completion",
-        "deadline", "definition", "ended", "on_extend", "on_stop", "started", "stop_reason",
+        "_grace",
+        "_host",
+        "_reports",
+        "_stopping",
+        "_transaction",
+        "claim",
+        "completion",
+        "deadline",
+        "definition",
+        "ended",
+        "on_extend",
+        "on_stop",
+        "started",
+        "stop_reason",
     )  # fmt: skip
 
     def __init__(
@@ -63,7 +75,7 @@ class Run:
         deadline: float | None,
         reports: Callable[[Report], None],
         started: float = 0.0,
-        desk: Desk | None = None,
+        host: TransactionHost | None = None,
         grace: float = 0.0,
     ) -> None:
         self.claim = claim
@@ -76,7 +88,7 @@ class Run:
         self.ended = False
         self.completion: Completion | None = None
         self._reports = reports
-        self._desk = desk
+        self._host = host
         self._transaction: RunTransaction | None = None
         self._stopping: Stopping | None = None
         self._grace = grace
@@ -155,29 +167,29 @@ class Run:
                 raise asyncio.CancelledError("the attempt was stopped inside its transaction")
 
     def transaction(self) -> RunTransaction:
-        if self._desk is None:
+        if self._host is None:
             raise Unsupported(
                 "ctx.transaction() works only where a worker runs the task, on a store in a "
                 "database (sqlite:/// or postgresql://)."
             )
         if self._transaction is None:
-            self._transaction = RunTransaction(self, self._desk)
+            self._transaction = RunTransaction(self, self._host)
         return self._transaction
 
     async def hold_reports(self) -> None:
         """Its process is about to begin a transaction: keep back what it says from now on."""
-        if self._desk is not None:
-            await self._desk.reports.hold(self.claim)
+        if self._host is not None:
+            await self._host.reports.hold(self.claim)
 
     def let_go_of_reports(self) -> None:
-        if self._desk is not None:
-            self._desk.reports.let_go(self.claim)
+        if self._host is not None:
+            self._host.reports.let_go(self.claim)
 
     def was_completed(self) -> None:
         """Its process says that its transaction was committed."""
         self.completion = Completion(committed=True)
-        if self._desk is not None:
-            self._desk.completed(self.claim)
+        if self._host is not None:
+            self._host.completed(self.claim)
 
     def open_transaction(self) -> RunTransaction | None:
         return self._transaction if self._transaction and self._transaction.is_open else None

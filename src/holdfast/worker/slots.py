@@ -20,12 +20,12 @@ from holdfast.definitions.registry import Registry
 from holdfast.errors import StoreUnavailable
 from holdfast.logs import EventLog
 from holdfast.traces import trace_of
+from holdfast.worker.claim_buffer import ClaimBuffer
 from holdfast.worker.coroutines import CoroutineRunner, Suspended
 from holdfast.worker.middleware.chain import Execute
 from holdfast.worker.pace import Pace
 from holdfast.worker.run import Run, StopReason
-from holdfast.worker.shelf import Shelf
-from holdfast.worker.transactions import Desk
+from holdfast.worker.transactions import TransactionHost
 from holdfast.worker.verdict import judge, stopped, unknown
 
 log = EventLog("holdfast.worker")
@@ -42,17 +42,17 @@ LOOK_AGAIN = 0.1
 
 
 class Slots:
-    """Runs what is on the shelf, `size` bodies at a time.
+    """Runs what is in the buffer, `size` bodies at a time.
 
     `hot` runs coroutines without ceremony; `execute` runs everything, in whatever surrounds it.
-    A claim that lay on the shelf for `too_old` seconds starts only if `confirm` says that the lease
-    holds: a process that was paused must not start what others may have started since. `unfit` says
+    A claim that waited for `too_old` seconds starts only if `confirm` says that the lease holds:
+    a process that was paused must not start what others may have started since. `unfit` says
     in how many seconds a task is offered again that the code of this worker is not fit for.
     """
 
     def __init__(
         self,
-        shelf: Shelf,
+        buffer: ClaimBuffer,
         registry: Registry,
         pace: Pace,
         *,
@@ -65,9 +65,9 @@ class Slots:
         unfit: Callable[[Claim], Awaitable[float | None]],
         gate: Gate,
         stop_grace: float = 0.0,
-        desk: Desk | None = None,
+        host: TransactionHost | None = None,
     ) -> None:
-        self._shelf = shelf
+        self._buffer = buffer
         self._registry = registry
         self._pace = pace
         self._hot = hot
@@ -79,7 +79,7 @@ class Slots:
         self._unfit = unfit
         self._gate = gate
         self._stop_grace = stop_grace
-        self._desk = desk
+        self._host = host
         self._is_leaving = False
         self._running: dict[Run, asyncio.Task[None]] = {}
         self._stuck: dict[Run, float] = {}
@@ -191,36 +191,36 @@ class Slots:
         return self._left
 
     async def all_home(self) -> None:
-        """Wait until every slot has gone. Close the shelf first."""
+        """Wait until every slot has gone. Close the buffer first."""
         if self._slots:
             await self._all_home.wait()
 
     async def _work(self) -> None:
         slot = asyncio.current_task()
         assert slot is not None
-        self._shelf.enter()
+        self._buffer.enter()
         try:
             await self._work_on(slot, time.monotonic)
         finally:
-            self._shelf.leave()
+            self._buffer.leave()
 
     async def _work_on(  # noqa: C901 - see below
         self, slot: asyncio.Task[None], clock: Callable[[], float]
     ) -> None:
         # One long function on purpose: every call costs here, a hundred thousand times a second.
-        shelf, hot = self._shelf, self._hot
+        buffer, hot = self._buffer, self._hot
         turn_over = clock() + TURN
         while True:
-            claim = shelf.take()
+            claim = buffer.take()
             if claim is None:
-                claim = await shelf.wait()
+                claim = await buffer.wait()
                 if claim is None:
                     return
                 turn_over = clock() + TURN
             started = clock()
             if self._lost and claim.lock is not None and not await self._is_free(claim):
                 continue
-            if started - shelf.filled_at > self._too_old and not await self._is_ours(claim):
+            if started - buffer.filled_at > self._too_old and not await self._is_ours(claim):
                 continue
             run = self._prepare(claim, started)
             if run is None:
@@ -264,7 +264,7 @@ class Slots:
         self._doubted.add(claim.task_id)
         try:
             if await self._confirm(claim.worker_id):
-                self._shelf.filled_at = time.monotonic()
+                self._buffer.filled_at = time.monotonic()
                 return True
             log.warning("task.lease_lost", task_id=claim.task_id, attempt=claim.attempt)
         except StoreUnavailable:
@@ -276,7 +276,7 @@ class Slots:
     async def _is_free(self, claim: Claim) -> bool:
         """Wait for our own body that has lost this lock and goes on. False: the worker leaves."""
         self._doubted.add(claim.task_id)
-        self._shelf.leave()
+        self._buffer.leave()
         try:
             while any(run.claim.lock == claim.lock for run in self._lost):
                 if self._is_leaving:
@@ -284,7 +284,7 @@ class Slots:
                     return False
                 await asyncio.sleep(LOOK_AGAIN)
         finally:
-            self._shelf.enter()
+            self._buffer.enter()
             self._doubted.discard(claim.task_id)
         return True
 
@@ -300,7 +300,7 @@ class Slots:
             self._gate.started(claim)
         timeout = definition.timeout_of(claim)
         deadline = None if timeout is None else now + timeout
-        return Run(claim, definition, deadline, self._report, now, self._desk, self._stop_grace)
+        return Run(claim, definition, deadline, self._report, now, self._host, self._stop_grace)
 
     def _unknown(self, claim: Claim) -> None:
         """Leave it to those who know it, and say so once."""
@@ -324,7 +324,7 @@ class Slots:
     ) -> Outcome | None:
         """Wait for a run that does not end at once; None if the slot was given up meanwhile."""
         self._running[run] = slot
-        self._shelf.leave()
+        self._buffer.leave()
         if self._is_leaving:
             run.stopping.ask()
         try:
@@ -333,7 +333,7 @@ class Slots:
             raise
         except BaseException as error:  # noqa: BLE001 - a runner that fails must not take the slot along
             outcome = self._runner_failed(run, slot, error)
-        self._shelf.enter()
+        self._buffer.enter()
         self._stuck.pop(run, None)
         self._lost.discard(run)
         if run.left_because_asked():

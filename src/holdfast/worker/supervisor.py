@@ -1,7 +1,7 @@
 """`holdfast worker`: a small process that keeps the worker processes alive, and beats for them.
 
 It imports neither user code nor anything large, so nothing can crash, block or bloat it. It starts
-the worker processes, is their heart, and when one dies it buries it at once and starts another,
+the worker processes, beats for them, and when one dies it buries it at once and starts another,
 later and later if they die young. SIGTERM or SIGINT asks them to drain, a second one to stop now, a
 third kills them. They die with it: kill -9 of the supervisor leaves nothing behind.
 """
@@ -17,13 +17,13 @@ from holdfast import logs
 from holdfast.errors import ConfigError
 from holdfast.logs import EventLog
 from holdfast.settings import Settings
-from holdfast.worker.beater import Stores
+from holdfast.worker.heartbeat_sender import Stores
 from holdfast.worker.line import DRAIN, NOW, REFUSED_CODE, stop_signals
 from holdfast.worker.liveness import describe_exit
 from holdfast.worker.options import WorkerOptions
 from holdfast.worker.reload import LOOK_EVERY, SourceWatch, watch_roots
 from holdfast.worker.spec import app_file
-from holdfast.worker.ward import Ward
+from holdfast.worker.worker_process import WorkerProcess
 
 log = EventLog("holdfast.supervisor")
 
@@ -53,7 +53,7 @@ class Supervisor:
     def __init__(self, options: WorkerOptions) -> None:
         self._options = options
         self._stores = Stores()
-        self._wards: set[Ward] = set()
+        self._workers: set[WorkerProcess] = set()
         self._keepers: list[asyncio.Task[int]] = []
         self._burials: set[asyncio.Task[None]] = set()
         self._level = 0
@@ -80,14 +80,14 @@ class Supervisor:
         self._stopping.set()
         how = {DRAIN: "drain", NOW: "now"}.get(self._level, "kill")
         log.info("supervisor.stopping", how=how)
-        for ward in self._wards:
-            self._pass_on_stop(ward)
+        for worker in self._workers:
+            self._pass_on_stop(worker)
 
-    def _pass_on_stop(self, ward: Ward) -> None:
+    def _pass_on_stop(self, worker: WorkerProcess) -> None:
         if self._level > NOW:
-            ward.kill()
+            worker.kill()
         elif self._level:
-            ward.stop(self._level)
+            worker.stop(self._level)
 
     def _take_signals(self) -> None:
         loop = asyncio.get_running_loop()
@@ -107,47 +107,47 @@ class Supervisor:
             # Taken before the start: a change while the process fails to start must not be missed.
             changed = self._changed
             try:
-                ward = await Ward.start(self._options, self._stores)
+                worker = await WorkerProcess.start(self._options, self._stores)
             except OSError as error:
                 # No process or file left on this machine, for now.
                 log.warning("worker.not_started", error=str(error))
                 await self._first_of(self._stopping, within=LAST_PAUSE)
                 continue
-            self._wards.add(ward)
-            ward.ready.add_done_callback(self._on_ready)
-            self._pass_on_stop(ward)
-            code = await ward.end()
-            self._wards.discard(ward)
-            self._bury(ward)
-            if self._is_final(ward, code):
+            self._workers.add(worker)
+            worker.ready.add_done_callback(self._on_ready)
+            self._pass_on_stop(worker)
+            code = await worker.end()
+            self._workers.discard(worker)
+            self._bury(worker)
+            if self._is_final(worker, code):
                 return code
-            if ward.age > GROWN_UP or code == 0:
+            if worker.age > GROWN_UP or code == 0:
                 pause = FIRST_PAUSE
-            if ward.refused and self._options.reload:
+            if worker.refused and self._options.reload:
                 log.info("supervisor.waiting")
                 await self._first_of(changed, self._stopping, within=None)
             else:
-                await self._rest(ward, code, pause)
+                await self._rest(worker, code, pause)
             pause = min(pause * 2, LAST_PAUSE)
         return 0
 
-    def _bury(self, ward: Ward) -> None:
+    def _bury(self, worker: WorkerProcess) -> None:
         # Beside the rest: a store that is away must not hold up the next start.
-        burial = asyncio.ensure_future(ward.bury())
+        burial = asyncio.ensure_future(worker.bury())
         self._burials.add(burial)
         burial.add_done_callback(self._burials.discard)
 
-    def _is_final(self, ward: Ward, code: int) -> bool:
+    def _is_final(self, worker: WorkerProcess, code: int) -> bool:
         if self._stopping.is_set() or (self._options.burst and code == 0):
             return True
-        if ward.left:
-            log.info("worker.sent_home", pid=ward.pid)
+        if worker.left:
+            log.info("worker.sent_home", pid=worker.pid)
             return True
-        return ward.refused and not self._was_ready and not self._options.reload
+        return worker.refused and not self._was_ready and not self._options.reload
 
-    async def _rest(self, ward: Ward, code: int, pause: float) -> None:
+    async def _rest(self, worker: WorkerProcess, code: int, pause: float) -> None:
         if code:
-            log.warning("worker.died", pid=ward.pid, how=describe_exit(code))
+            log.warning("worker.died", pid=worker.pid, how=describe_exit(code))
         await self._first_of(self._stopping, within=pause)
 
     def _on_ready(self, ready: asyncio.Future[int]) -> None:
@@ -168,8 +168,8 @@ class Supervisor:
                 log.info("supervisor.reloading", changed=changed[0].name)
                 self._changed.set()
                 self._changed = asyncio.Event()
-                for ward in self._wards:
-                    ward.stop(DRAIN)
+                for worker in self._workers:
+                    worker.stop(DRAIN)
 
     async def _first_of(self, *events: asyncio.Event, within: float | None) -> None:
         waits = [asyncio.ensure_future(event.wait()) for event in events]

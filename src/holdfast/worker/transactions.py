@@ -4,8 +4,9 @@ From the moment a transaction begins to commit, the run has a `Completion`. Whoe
 run waits for it: what was committed is not settled again, whatever the body does afterwards. If the
 commit's answer was lost, the store is asked until it knows. Nothing is ever guessed.
 
-A handler runs on the worker's loop, in a thread, or in a process of its own (`processes/desk.py`).
-The store's transaction lives on the loop of the handler; a sync one borrows a loop for it.
+A handler runs on the worker's loop, in a thread, or in a process of its own
+(`processes/transactions.py`). The store's transaction lives on the loop of the handler; a sync one
+borrows a loop for it.
 
 What a handler reports (progress, cost, log lines) while it is inside is kept back and stored by the
 same commit: on SQLite nobody else may write meanwhile, and afterwards the fence would refuse it.
@@ -23,6 +24,7 @@ from typing import Any, Final, Protocol, TypeVar
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Succeeded, settle
 from holdfast.definitions.definition import Definition
+from holdfast.engine.judging import no_retry
 from holdfast.errors import HoldfastError, StoreUnavailable
 from holdfast.logs import EventLog
 from holdfast.ports.store import Transaction, TransactionStore
@@ -48,7 +50,7 @@ class Holding(Protocol):
     def let_go(self, claim: Claim) -> None: ...
 
 
-class Desk(Protocol):
+class TransactionHost(Protocol):
     """What a transaction needs of the place where its handler runs."""
 
     @property
@@ -65,8 +67,8 @@ class Desk(Protocol):
         ...
 
 
-class WorkerDesk:
-    """The desk of handlers that run in the worker itself: on its loop, or in a thread."""
+class WorkerTransactionHost:
+    """For handlers that run in the worker itself: on its loop, or in a thread."""
 
     def __init__(
         self,
@@ -130,9 +132,9 @@ class Transacting(Protocol):
 class RunTransaction:
     """The one transaction of a run, for `async with` and for `with`."""
 
-    def __init__(self, run: Transacting, desk: Desk) -> None:
+    def __init__(self, run: Transacting, host: TransactionHost) -> None:
         self._run = run
-        self._desk = desk
+        self._host = host
         self._result = _NULL
         self._opened: AbstractAsyncContextManager[object] | None = None
         self.is_open = False
@@ -157,7 +159,7 @@ class RunTransaction:
                 "this handler is async: write `async with ctx.transaction() as conn`. A plain "
                 "`with` would hold up the event loop."
             )
-        return self._desk.wait(self._entered(blocking=True))
+        return self._host.wait(self._entered(blocking=True))
 
     def __exit__(
         self,
@@ -165,7 +167,7 @@ class RunTransaction:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._desk.wait(self._left(kind, error, trace))
+        self._host.wait(self._left(kind, error, trace))
 
     async def _entered(self, *, blocking: bool) -> object:
         if self._run.completion is not None:
@@ -196,24 +198,24 @@ class RunTransaction:
 
     @asynccontextmanager
     async def _open(self, *, blocking: bool) -> AsyncIterator[object]:
-        desk, claim = self._desk, self._run.claim
+        host, claim = self._host, self._run.claim
         self._result = _NULL
-        transaction = (await desk.store()).transaction(claim, blocking=blocking)
-        await desk.reports.hold(claim)
+        transaction = (await host.store()).transaction(claim, blocking=blocking)
+        await host.reports.hold(claim)
         try:
             async with transaction as inside:
                 yield inside.connection
                 await to_the_end(self._commit(inside))
         finally:
-            desk.reports.let_go(claim)
+            host.reports.let_go(claim)
 
     async def _commit(self, inside: Transaction) -> None:
         self._run.refuse_if_stopped()
-        claim, desk = self._run.claim, self._desk
-        settlement = settle(claim, Succeeded(self._result), backoff=_never, crash_limit=1)
+        claim, host = self._run.claim, self._host
+        settlement = settle(claim, Succeeded(self._result), backoff=no_retry, crash_limit=1)
         completion = self._run.completion = Completion()
         committed: bool | None = None
-        report = desk.reports.take(claim)
+        report = host.reports.take(claim)
         try:
             try:
                 await inside.complete(settlement, report)
@@ -227,11 +229,11 @@ class RunTransaction:
                 raise
         finally:
             if committed:
-                desk.completed(claim)
+                host.completed(claim)
             elif committed is False:
                 self._run.completion = None
                 if report is not None:
-                    desk.reports.put(report)
+                    host.reports.put(report)
             completion.known(committed)
 
 
@@ -252,10 +254,6 @@ async def _find_out(inside: Transaction, claim: Claim, error: StoreUnavailable) 
                 error=str(error),
             )
             return committed
-
-
-def _never(_n: int) -> float:
-    raise AssertionError("a completed task has no next attempt to wait for")
 
 
 def _has_running_loop() -> bool:

@@ -1,32 +1,23 @@
 """From what happened in a handler to an `Outcome`: the words that end up in the task's history.
 
-Errors are kept as text that every store can hold: no NUL, no lone surrogate, bounded in length.
 A traceback begins at the first frame that is not ours: the reader is looking for their own code.
-The task's own secrets are stars in all of it, before anything is cut, stored or said.
 """
 
 from __future__ import annotations
 
 import traceback
 from collections.abc import Collection
+from dataclasses import replace
 from types import TracebackType
 from typing import Any, assert_never
 
-from holdfast.codec.hiding import without
-from holdfast.codec.text import MESSAGE_LIMIT, TRACEBACK_LIMIT, storable
 from holdfast.core.fleet import knows
-from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded, TimedOut, Unfit
+from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded, Unfit
 from holdfast.core.task import Reason, TaskError
 from holdfast.core.unfit import SOONEST
 from holdfast.definitions.definition import Definition
-from holdfast.errors import (
-    AttemptTimeout,
-    PayloadRefused,
-    Retry,
-    Snooze,
-    UnfitArguments,
-    UnknownTask,
-)
+from holdfast.engine.judging import out_of_time, storable_error
+from holdfast.errors import PayloadRefused, Retry, Snooze, UnfitArguments, UnknownTask
 from holdfast.worker.forks import end_if_fork
 from holdfast.worker.run import Run, StopReason
 
@@ -59,7 +50,7 @@ def stopped(run: Run, error: BaseException | None = None) -> Outcome:
     assert run.stop_reason is not None
     match run.stop_reason:
         case StopReason.TIMED_OUT:
-            return TimedOut(_out_of_time(run, error))
+            return _timed_out(run, error)
         case StopReason.CANCELLED:
             return Stopped()
         case StopReason.DRAINED | StopReason.LOST:
@@ -78,12 +69,13 @@ def describe(
     error: BaseException, secrets: Collection[str] = (), *, retriable: bool = True
 ) -> TaskError:
     """An exception as text, with stars for the secrets."""
-    return TaskError(
+    told = TaskError(
         type=type(error).__qualname__,
-        message=storable(without(_message(error), secrets), MESSAGE_LIMIT),
-        traceback=_traceback(error, secrets),
+        message=_message(error),
+        traceback=_traceback(error),
         retriable=retriable,
     )
+    return storable_error(told, secrets)
 
 
 def _message(error: BaseException) -> str:
@@ -93,7 +85,7 @@ def _message(error: BaseException) -> str:
         return "(its text could not be made: __str__ raised)"
 
 
-def _traceback(error: BaseException, secrets: Collection[str]) -> str | None:
+def _traceback(error: BaseException) -> str | None:
     start = _first_foreign_frame(error.__traceback__)
     if start is None:
         return None
@@ -101,7 +93,7 @@ def _traceback(error: BaseException, secrets: Collection[str]) -> str | None:
         lines = traceback.format_exception(type(error), error, start)
     except Exception:  # noqa: BLE001 - formatting calls __str__ and __repr__ of user objects
         lines = traceback.format_tb(start)
-    return storable(without("".join(lines), secrets), TRACEBACK_LIMIT)
+    return "".join(lines)
 
 
 def _first_foreign_frame(trace: TracebackType | None) -> TracebackType | None:
@@ -113,20 +105,19 @@ def _first_foreign_frame(trace: TracebackType | None) -> TracebackType | None:
 
 
 def _unstorable(error: Exception, secrets: Collection[str]) -> TaskError:
-    reason = storable(without(_message(error), secrets), MESSAGE_LIMIT)
-    return TaskError(
-        type=type(error).__qualname__ if isinstance(error, PayloadRefused) else "PayloadRefused",
-        message=f"the handler returned, but its result cannot be stored: {reason}",
+    told = storable_error(TaskError(type="PayloadRefused", message=_message(error)), secrets)
+    return replace(
+        told,
+        type=type(error).__qualname__ if isinstance(error, PayloadRefused) else told.type,
+        message=f"the handler returned, but its result cannot be stored: {told.message}",
         retriable=False,
     )
 
 
-def _out_of_time(run: Run, error: BaseException | None) -> TaskError:
-    timeout = run.definition.timeout_of(run.claim)
-    limit = "its timeout" if timeout is None else f"its timeout of {timeout:g} s"
-    secrets = () if error is None else run.definition.secrets_in(run.claim.payload)
-    return TaskError(
-        type=AttemptTimeout.__qualname__,
-        message=f"the attempt ran longer than {limit} and was stopped",
-        traceback=None if error is None else _traceback(error, secrets),
+def _timed_out(run: Run, error: BaseException | None) -> Outcome:
+    trace = (
+        None
+        if error is None
+        else describe(error, run.definition.secrets_in(run.claim.payload)).traceback
     )
+    return out_of_time(run.definition.timeout_of(run.claim), " and was stopped", trace)

@@ -26,14 +26,14 @@ from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
-from holdfast.worker.engine import Engine
-from holdfast.worker.maintenance.crew import crew
+from holdfast.worker.drains import DrainWatch
+from holdfast.worker.heartbeat import StartHeartbeat, ThreadHeartbeat, WorkerHeartbeat
+from holdfast.worker.maintenance.agents import maintenance_agents
 from holdfast.worker.maintenance.patrol import patrol
 from holdfast.worker.membership import new_worker_id
 from holdfast.worker.middleware.chain import Middleware
-from holdfast.worker.pulse import Heart, StartHeart, ThreadHeart
+from holdfast.worker.parts import Parts
 from holdfast.worker.run import StopReason
-from holdfast.worker.sendoff import Sendoff
 
 log = EventLog("holdfast.worker")
 
@@ -44,7 +44,7 @@ LAST_SAVES = 5.0
 
 
 class Worker:
-    """One worker process's engine. Run it once."""
+    """Works in one process. Run it once."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Worker:
         app_spec: str | None = None,
         burst: bool = False,
         maintain: bool = True,
-        start_heart: StartHeart | None = None,
+        start_heartbeat: StartHeartbeat | None = None,
         middleware: Sequence[Middleware] = (),
     ) -> None:
         """Prepare a worker on an open store.
@@ -70,7 +70,7 @@ class Worker:
                 tasks of the process executor.
             burst: return from `run()` when nothing is ready, running or just about due.
             maintain: also rescue the tasks of dead workers and prune old history.
-            start_heart: who beats for it; by default a small process of its own.
+            start_heartbeat: who beats for it; by default a small process of its own.
             middleware: what surrounds every run, outermost first.
         """
         self._store = store
@@ -80,10 +80,10 @@ class Worker:
         self._app_spec = app_spec
         self._burst = burst
         self._maintain = maintain
-        self._beat = start_heart or self._own_heart
+        self._beat = start_heartbeat or self._own_heartbeat
         self._middleware = tuple(middleware)
         self._first_id = new_worker_id(settings)
-        self._engine: Engine | None = None
+        self._parts: Parts | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stops = 0
         self._stopping = asyncio.Event()
@@ -97,7 +97,7 @@ class Worker:
     @property
     def id(self) -> WorkerId:
         """Its id in the store. Changes if the worker was declared lost and came back."""
-        return self._first_id if self._engine is None else self._engine.membership.id
+        return self._first_id if self._parts is None else self._parts.membership.id
 
     def stop(self) -> None:
         """Begin the drain; called again: stop now. From any thread, before `run()` too."""
@@ -113,7 +113,7 @@ class Worker:
         self._loop = asyncio.get_running_loop()
         if self._stopping.is_set():
             return
-        engine = self._engine = Engine(
+        parts = self._parts = Parts(
             self._store,
             self._dispatcher,
             self._registry,
@@ -121,16 +121,16 @@ class Worker:
             worker_id=self._first_id,
             app_spec=self._app_spec,
             burst=self._burst,
-            start_heart=self._beat,
+            start_heartbeat=self._beat,
             middleware=self._middleware,
         )
-        joining = asyncio.ensure_future(engine.membership.join())
+        joining = asyncio.ensure_future(parts.membership.join())
         if not await self._unless_stopped(joining):
             await end([joining])
             return
         joining.result()
         log.info("worker.started", worker_id=self.id, **self._facts())
-        work = asyncio.ensure_future(self._work(engine))
+        work = asyncio.ensure_future(self._work(parts))
         try:
             await asyncio.shield(work)
         except asyncio.CancelledError:
@@ -142,84 +142,84 @@ class Worker:
         finally:
             log.info("worker.stopped", worker_id=self.id)
 
-    async def _work(self, engine: Engine) -> None:
-        chores = [asyncio.ensure_future(chore) for chore in self._chores(engine)]
-        saving = asyncio.ensure_future(engine.settler.run())
-        feeding = asyncio.ensure_future(engine.feeder.run())
-        engine.slots.open(self._settings.concurrency)
+    async def _work(self, parts: Parts) -> None:
+        chores = [asyncio.ensure_future(chore) for chore in self._chores(parts)]
+        saving = asyncio.ensure_future(parts.settler.run())
+        feeding = asyncio.ensure_future(parts.feeder.run())
+        parts.slots.open(self._settings.concurrency)
         try:
             await self._unless_stopped(feeding, saving)
-            await self._drain(engine)
+            await self._drain(parts)
         finally:
-            engine.feeder.close()
-            engine.slots.stop(StopReason.DRAINED)
+            parts.feeder.close()
+            parts.slots.stop(StopReason.DRAINED)
             await _ended(feeding, within=LAST_SAVES)
-            await self._save_the_rest(engine, saving)
-            await engine.herald.finish()
+            await self._save_the_rest(parts, saving)
+            await parts.waker.finish()
             await end(chores)
-            await engine.close()
-            await engine.membership.retire()
+            await parts.close()
+            await parts.membership.retire()
         for part in (feeding, saving):
             if not part.cancelled():
                 part.result()
 
-    async def _save_the_rest(self, engine: Engine, saving: asyncio.Future[None]) -> None:
-        engine.settler.close()
+    async def _save_the_rest(self, parts: Parts, saving: asyncio.Future[None]) -> None:
+        parts.settler.close()
         if saving.done():  # cancelled along with the whole loop
-            saving = asyncio.ensure_future(engine.settler.run())
+            saving = asyncio.ensure_future(parts.settler.run())
         await asyncio.wait({saving}, timeout=LAST_SAVES)
-        if engine.settler.unsaved:
+        if parts.settler.unsaved:
             # Their tasks are rescued like those of a dead worker.
-            log.error("worker.results_unsaved", attempts=engine.settler.unsaved)
+            log.error("worker.results_unsaved", attempts=parts.settler.unsaved)
             await end([saving])
 
-    async def _drain(self, engine: Engine) -> None:
+    async def _drain(self, parts: Parts) -> None:
         """Let running work end, as long as `drain` and the operator's patience last."""
-        engine.feeder.close()
-        engine.slots.ask_to_stop()
-        if engine.slots.busy:
-            log.info("worker.draining", worker_id=self.id, running=engine.slots.busy)
-            await engine.membership.drain()
-        home = asyncio.ensure_future(engine.slots.all_home())
+        parts.feeder.close()
+        parts.slots.ask_to_stop()
+        if parts.slots.busy:
+            log.info("worker.draining", worker_id=self.id, running=parts.slots.busy)
+            await parts.membership.drain()
+        home = asyncio.ensure_future(parts.slots.all_home())
         hurry = asyncio.ensure_future(self._hurry.wait())
         await asyncio.wait(
             {home, hurry}, timeout=self._settings.drain, return_when=asyncio.FIRST_COMPLETED
         )
-        if engine.slots.busy:
-            log.warning("worker.interrupting", worker_id=self.id, running=engine.slots.busy)
-            engine.slots.stop(StopReason.DRAINED)
-            await self._interrupted(engine, home)
-            self._leave_behind(engine)
+        if parts.slots.busy:
+            log.warning("worker.interrupting", worker_id=self.id, running=parts.slots.busy)
+            parts.slots.stop(StopReason.DRAINED)
+            await self._interrupted(parts, home)
+            self._leave_behind(parts)
         await home
         await end([hurry])
 
-    async def _interrupted(self, engine: Engine, home: asyncio.Future[None]) -> None:
+    async def _interrupted(self, parts: Parts, home: asyncio.Future[None]) -> None:
         """Wait for the bodies to end, or to turn out to go on."""
         until = time.monotonic() + LAST_STOPS
-        while not (home.done() or engine.slots.all_stuck) and time.monotonic() < until:
+        while not (home.done() or parts.slots.all_stuck) and time.monotonic() < until:
             await asyncio.wait({home}, timeout=0.05)
 
-    def _leave_behind(self, engine: Engine) -> None:
+    def _leave_behind(self, parts: Parts) -> None:
         """Bodies that go on end with this process, and so do their attempts if they hold a lock."""
-        self.has_left_bodies = engine.slots.busy > 0
-        left = [engine.ledger.decide(*one) for one in engine.slots.leave_behind()]
+        self.has_left_bodies = parts.slots.busy > 0
+        left = [parts.outcomes.decide(*one) for one in parts.slots.leave_behind()]
         mine = [one for one in left if one.worker_id == self.id]
-        if mine and not engine.membership.settle_when_gone(mine):
+        if mine and not parts.membership.settle_when_gone(mine):
             for settlement in mine:
-                engine.settler.put(settlement)
+                parts.settler.put(settlement)
 
-    def _chores(self, engine: Engine) -> list[Coroutine[Any, Any, None]]:
+    def _chores(self, parts: Parts) -> list[Coroutine[Any, Any, None]]:
         chores = [
-            engine.reporter.run(),
-            patrol(engine.cancels, jitter=0.0),
-            patrol(engine.membership),
-            patrol(engine.forgetter),
-            patrol(engine.loop_watch, jitter=0.0),
-            patrol(Sendoff(self._store, lessee=engine.membership, on_asked=self._send_home)),
+            parts.reporter.run(),
+            patrol(parts.cancels, jitter=0.0),
+            patrol(parts.membership),
+            patrol(parts.forgetter),
+            patrol(parts.loop_watch, jitter=0.0),
+            patrol(DrainWatch(self._store, lessee=parts.membership, on_asked=self._send_home)),
         ]
         if self._maintain:
-            agents = crew(
-                self._store, self._dispatcher, self._settings, own_id=lambda: engine.membership.id
+            agents = maintenance_agents(
+                self._store, self._dispatcher, self._settings, own_id=lambda: parts.membership.id
             )
             chores += map(patrol, agents)
         return chores
@@ -243,12 +243,12 @@ class Worker:
         if self._stops > 1:
             self._hurry.set()
 
-    def _own_heart(self, worker_id: WorkerId) -> Heart:
+    def _own_heartbeat(self, worker_id: WorkerId) -> WorkerHeartbeat:
         if "many_processes" not in self._store.abilities:
-            return ThreadHeart(self._store, worker_id, self._settings.heartbeat)
-        from holdfast.worker.heart import start_heart  # noqa: PLC0415 - only workers on their own need it
+            return ThreadHeartbeat(self._store, worker_id, self._settings.heartbeat)
+        from holdfast.worker.heartbeat_process import start_heartbeat  # noqa: PLC0415 - only workers on their own need it
 
-        return start_heart(self._settings.url, worker_id, self._settings.heartbeat, os.getpid())
+        return start_heartbeat(self._settings.url, worker_id, self._settings.heartbeat, os.getpid())
 
     def _facts(self) -> dict[str, object]:
         settings = self._settings

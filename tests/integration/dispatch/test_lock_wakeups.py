@@ -153,8 +153,8 @@ async def fast_asleep(worker: Worker) -> None:
 
     def sleeps() -> bool:
         nonlocal since, nap
-        engine = worker._engine
-        now = engine and engine.feeder._nap
+        parts = worker._parts
+        now = parts and parts.feeder._napper._nap
         if now is None or now is not nap:
             since, nap = time.monotonic(), now or object()
         return time.monotonic() - since > FAST_ASLEEP
@@ -278,7 +278,9 @@ async def test_when_a_worker_over_http_waits_for_the_next(street: Street, caller
         await asyncio.wait_for(street.held.wait(), 10)
         waiter = await caller.registry["wait"].submit_async()
         polling = asyncio.create_task(remote.poll(worker, limit=1))
-        await eventually(lambda: any(room._nap for room in remote._hall._rooms.values()))
+        await eventually(
+            lambda: any(one._napper.is_asleep for one in remote._polls._waiting.values())
+        )
         await asyncio.sleep(2 * FAST_ASLEEP)  # on PostgreSQL a sleeper looks again for a while
 
         street.go.set()

@@ -1,4 +1,4 @@
-"""The engine for workers over HTTP, on every store, without HTTP."""
+"""Workers over HTTP, on every store, without HTTP."""
 
 from __future__ import annotations
 

@@ -109,8 +109,7 @@ def verdicts(answers: Sequence[ResultAnswer]) -> list[Verdict]:
 
 
 def _waits(remote: RemoteWorkers, worker: WorkerId) -> bool:
-    """Whether a poll of this worker has taken its seat, and its usher sleeps."""
-    hall = remote._hall
-    seated = {seat.member.id for room in hall._rooms.values() for seat in room._seats}
-    asleep = all(room._nap is not None for room in hall._rooms.values() if room._seats)
-    return worker in seated and asleep
+    """Whether a poll of this worker waits, and nothing is claimed for it just now."""
+    waiting = [one for one in remote._polls._waiting.values() if one._polls]
+    there = {poll.worker.id for one in waiting for poll in one._polls}
+    return worker in there and all(one._napper.is_asleep for one in waiting)

@@ -147,7 +147,7 @@ async def test_a_hand_out_of_a_server_that_died_is_handed_back_too(depot: Depot)
     worker = await depot.worker()
     claim = await depot.started(worker)
     server = depot.server(**QUICK)
-    await server.overseer.look()
+    await server.timeouts.look()
 
     async def handed_back() -> bool:
         await server.heartbeat(worker, running=[])

@@ -27,7 +27,7 @@ async def test_the_poll_of_whoever_is_next_is_answered(depot: Depot, how: str) -
             await depot.remote.results(one, [released(claim)])
         case _:
             await asyncio.sleep(0.15)  # its timeout and the grace after it
-            await depot.remote.overseer.tick()
+            await depot.remote.timeouts.tick()
 
     (got,) = await asyncio.wait_for(polling, SOON)
     assert got.task_id == waiting

@@ -98,6 +98,6 @@ async def test_every_task_is_completed_once_whatever_the_network_does(depot: Dep
 
 async def _oversee(server: RemoteWorkers) -> None:
     while True:
-        await server.overseer.look()
-        await server.overseer.tick()
+        await server.timeouts.look()
+        await server.timeouts.tick()
         await asyncio.sleep(0.1)

@@ -70,7 +70,7 @@ async def test_a_task_submitted_between_the_claim_and_the_wait_is_not_slept_thro
     gate, gated = Gate.around(depot.store)
     server = depot.server(store=gated)
     before, worker = await depot.worker(), await depot.worker()
-    # An usher that still listens in the empty room uses the wake-up up.
+    # Whoever still listens though nobody waits uses the wake-up up.
     assert list(await server.poll(before, limit=1, wait=0.1)) == []
     gate.hold()
     polling = asyncio.create_task(server.poll(worker, limit=1))
@@ -333,10 +333,10 @@ async def test_no_two_polls_are_given_the_same_task(depot: Depot) -> None:
     assert sorted(claim.task_id for claim in found) == sorted(tasks)
 
 
-async def test_an_usher_without_polls_goes_home(
+async def test_nobody_listens_for_long_without_polls(
     depot: Depot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.remote.room.LINGER", 0.05)
+    monkeypatch.setattr("holdfast.remote.waiting.LINGER", 0.05)
     server = depot.server(poll=0.05)
     await server.poll(await depot.worker(), limit=1, wait=0.1)
 

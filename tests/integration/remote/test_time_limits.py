@@ -12,9 +12,9 @@ from holdfast.definitions.registry import Registry
 from holdfast.remote import Verdict
 from holdfast.settings import Settings
 from holdfast.testing.eventually import eventually
-from holdfast.worker.maintenance.crew import maintain
+from holdfast.worker.heartbeat import ThreadHeartbeat
+from holdfast.worker.maintenance.agents import maintain
 from holdfast.worker.maintenance.rescuer import Rescuer
-from holdfast.worker.pulse import ThreadHeart
 from holdfast.worker.worker import Worker
 
 
@@ -26,7 +26,7 @@ async def test_an_attempt_that_outlives_its_timeout_is_ended_though_its_worker_b
 
     async def ended() -> bool:
         await depot.remote.heartbeat(worker)
-        await depot.remote.overseer.tick()
+        await depot.remote.timeouts.tick()
         return await depot.state(claim.task_id) is State.DEAD_LETTER
 
     await eventually(ended)
@@ -45,7 +45,7 @@ async def test_a_timed_out_attempt_is_retried_and_wakes_who_waits(depot: Depot) 
     polling = await depot.parked(other)
 
     while not polling.done():
-        await depot.remote.overseer.tick()
+        await depot.remote.timeouts.tick()
         await asyncio.sleep(0.01)
 
     (again,) = polling.result()
@@ -58,8 +58,8 @@ async def test_an_attempt_within_its_timeout_is_left_alone(depot: Depot) -> None
     worker = await depot.worker()
     claims = [await depot.started(worker, timeout=limit) for limit in (60.0, None)]
 
-    await depot.remote.overseer.tick()
-    await depot.server().overseer.tick()
+    await depot.remote.timeouts.tick()
+    await depot.server().timeouts.tick()
 
     assert [await depot.state(claim.task_id) for claim in claims] == [State.RUNNING] * 2
 
@@ -70,7 +70,7 @@ async def test_a_server_ends_what_another_handed_out_before_it_died(depot: Depot
     server = depot.server()
 
     async def ended() -> bool:
-        await server.overseer.tick()
+        await server.timeouts.tick()
         return await depot.state(claim.task_id) is State.DEAD_LETTER
 
     await eventually(ended)
@@ -83,7 +83,7 @@ async def test_what_was_settled_through_another_server_is_left_alone(depot: Depo
     assert verdicts(answers) == [Verdict.SAVED]
     await asyncio.sleep(0.1)
 
-    await depot.remote.overseer.tick()
+    await depot.remote.timeouts.tick()
 
     assert await depot.kinds(claim.task_id) == ["submitted"]
     assert (await depot.store.stats()).refused == 0
@@ -94,10 +94,10 @@ async def test_two_servers_end_one_attempt_once(depot: Depot) -> None:
     claim = await depot.started(worker, timeout=0.01, max_retries=5)
     servers = [depot.remote, depot.server(), depot.server()]
     for server in servers:
-        await server.overseer.look()
+        await server.timeouts.look()
     await asyncio.sleep(0.1)
 
-    await asyncio.gather(*(server.overseer.tick() for server in servers))
+    await asyncio.gather(*(server.timeouts.tick() for server in servers))
 
     task = await depot.get(claim.task_id)
     assert task.charged == 1
@@ -140,7 +140,7 @@ async def test_a_server_can_do_all_the_maintenance(depot: Depot) -> None:
     settings = Settings(sweep=0.1)
 
     working = asyncio.create_task(
-        maintain(depot.store, depot.dispatcher, settings, more=[depot.remote.overseer])
+        maintain(depot.store, depot.dispatcher, settings, more=[depot.remote.timeouts])
     )
 
     async def all_done() -> bool:
@@ -165,7 +165,9 @@ async def test_a_python_worker_that_serves_every_queue_leaves_open_tasks_to_http
         Registry(),
         settings,
         burst=True,
-        start_heart=lambda worker_id: ThreadHeart(depot.store, worker_id, settings.heartbeat),
+        start_heartbeat=lambda worker_id: ThreadHeartbeat(
+            depot.store, worker_id, settings.heartbeat
+        ),
     )
 
     async with asyncio.timeout(20):

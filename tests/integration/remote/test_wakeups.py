@@ -48,7 +48,9 @@ async def test_a_submit_to_one_server_wakes_a_poll_at_another(
     await remote.heartbeat(worker)
     for n in range(3):
         polling = asyncio.create_task(remote.poll(worker, limit=1))
-        await eventually(lambda: any(room._nap for room in remote._hall._rooms.values()))
+        await eventually(
+            lambda: any(one._napper.is_asleep for one in remote._polls._waiting.values())
+        )
         await asyncio.sleep(1.0)  # on PostgreSQL a sleeper looks again for a while
 
         handle = await other.registry["double"].submit_async(n)

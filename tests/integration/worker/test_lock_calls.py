@@ -11,11 +11,11 @@ import pytest
 from tests.integration.worker.faults import Spoiled
 from tests.integration.worker.workshop import Workshop
 
-from holdfast import herald
 from holdfast.core.task import Priority, State, TaskId
 from holdfast.definitions.context import Context
 from holdfast.definitions.registry import AnyDefinition
 from holdfast.dispatch.polling import InProcessDispatcher
+from holdfast.engine import waking
 from holdfast.ports.dispatcher import EVERYBODY
 from holdfast.ports.store import Store
 from holdfast.testing.eventually import eventually
@@ -162,7 +162,7 @@ async def test_questions_are_paced_where_locks_are_let_go_all_the_time(
 
     assert (await shop.get(tasks[-1])).state is State.COMPLETED
     assert spoiled.calls["save"] == 100
-    assert 1 <= spoiled.calls["next_in_line"] <= 2 + took / herald.IN_VAIN
+    assert 1 <= spoiled.calls["next_in_line"] <= 2 + took / waking.IN_VAIN
 
 
 async def test_what_is_let_go_during_a_question_goes_with_the_next(
@@ -231,7 +231,7 @@ async def test_a_leaving_worker_makes_its_last_calls(
 async def test_a_leaving_worker_does_not_wait_for_ever_to_make_its_last_calls(
     shop: Workshop, work: AnyDefinition, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(herald, "PATIENCE", 0.2)
+    monkeypatch.setattr(waking, "PATIENCE", 0.2)
     task = await shop.submit(work, lock="k")
     spoiled, store = Spoiled.around(shop.store)
     spoiled.gates["next_in_line"] = asyncio.Event()

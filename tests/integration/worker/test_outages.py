@@ -285,7 +285,7 @@ async def test_a_refusal_while_the_store_goes_away_does_not_stop_the_saving(
         # Somebody else settles it: the worker's own result will be refused.
         [claim] = [
             run.claim
-            for run in worker._engine.slots.running  # type: ignore[union-attr]
+            for run in worker._parts.slots.running  # type: ignore[union-attr]
         ]
         await shop.store.save([settled(claim, Stopped())])
         spoiled.away.add("beat")

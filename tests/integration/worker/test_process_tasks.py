@@ -1,4 +1,4 @@
-"""The whole of it: an app, a worker with its own heart, tasks in processes of their own."""
+"""The whole of it: an app, a worker with its own heartbeat, tasks in processes of their own."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from holdfast.ports.store import Store
 from holdfast.settings import Settings
 from holdfast.testing.eventually import eventually
 from holdfast.testing.factories import WINDOW, task_id
-from holdfast.worker.pulse import ThreadHeart
+from holdfast.worker.heartbeat import ThreadHeartbeat
 from holdfast.worker.worker import Worker
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ class Workshop:
             settings,
             burst=burst,
             middleware=middleware,
-            start_heart=lambda worker_id: ThreadHeart(used, worker_id, settings.heartbeat),
+            start_heartbeat=lambda worker_id: ThreadHeartbeat(used, worker_id, settings.heartbeat),
         )
 
     async def drain(self, **given: Any) -> None:

@@ -29,6 +29,7 @@ from holdfast.core.priority import Aging
 from holdfast.core.query import TaskFilter
 from holdfast.core.record import Changes, Delete, Put
 from holdfast.core.task import NewTask, Priority, Progress, State, TaskError, TaskId, WorkerId
+from holdfast.engine.waking import Waker
 from holdfast.errors import IdempotencyConflict, StoreUnavailable, WorkerGone
 from holdfast.ports.dispatcher import Listener
 from holdfast.ports.store import Store
@@ -299,7 +300,7 @@ class Rescuer(Process):
             _Nobody(),
             SETTINGS,
             clock=lambda: world.clock.mono,
-            call_next=self._ask_who_is_next,
+            waker=_AskedByHand(store, _Nobody().wake),
         )
 
     async def live(self) -> None:
@@ -312,9 +313,17 @@ class Rescuer(Process):
     async def tick(self) -> float:
         return await self._agent.tick()
 
-    async def _ask_who_is_next(self, keys: Collection[str]) -> None:
-        with suppress(StoreUnavailable):
-            await self.store.next_in_line(keys)
+
+class _AskedByHand(Waker):
+    """Asks who is next without an event loop, and wakes nobody."""
+
+    def _ask_soon(self) -> None: ...
+
+    async def finish(self) -> None:
+        keys, self._keys = self._keys, set()
+        if keys:
+            with suppress(StoreUnavailable):
+                await self._store.next_in_line(keys)
 
 
 class _Nobody:

@@ -9,19 +9,20 @@ between two looks it counts no more than `LONGEST_LOOK` sweeps as watched.
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 
-from holdfast.announcing import announce, fields_of
-from holdfast.core.attempt import Claim, Settlement
+from holdfast.announcing import Gate
+from holdfast.core.attempt import Claim
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
-from holdfast.core.lifecycle import WorkerLost, settle
+from holdfast.core.lifecycle import WorkerLost
 from holdfast.core.task import TaskError, WorkerId
-from holdfast.herald import call_next
+from holdfast.engine.judging import Judge
+from holdfast.engine.settling import Settling
+from holdfast.engine.waking import Waker
 from holdfast.logs import EventLog
-from holdfast.ports.dispatcher import EVERYBODY, Dispatcher
+from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
-from holdfast.shielding import to_the_end
 
 log = EventLog("holdfast.worker")
 
@@ -41,15 +42,16 @@ class Rescuer:
         *,
         own_id: Callable[[], WorkerId | None] = lambda: None,
         clock: Callable[[], float] = time.monotonic,
-        call_next: Callable[[Collection[str]], Awaitable[object]] | None = None,
+        waker: Waker | None = None,
     ) -> None:
-        """`clock`, and `call_next` for lock keys, are replaced where there is no event loop."""
+        """`clock` and `waker` are replaced where there is no event loop."""
         self._store = store
-        self._dispatcher = dispatcher
         self._settings = settings
         self._own_id = own_id
         self._clock = clock
-        self._call_next = call_next or self._call_next_to_the_end
+        self._waker = waker or Waker(store, dispatcher.wake)
+        # A lost worker needs no definitions: its tasks are charged nothing, and wait for nothing.
+        self._settling = Settling(store, Judge({}, settings), self._waker, Gate(log))
         self._sweep = min(settings.sweep, settings.lease / 4)
         self._silent: dict[WorkerId, tuple[int, float]] = {}
         self._looked_at: float | None = None
@@ -88,35 +90,9 @@ class Rescuer:
             del self._silent[worker.id]
 
     async def _rescue(self, orphans: Sequence[Claim]) -> None:
-        limit = self._settings.crash_limit
-        settlements = [
-            settle(claim, WorkerLost(_error(claim)), backoff=_at_once, crash_limit=limit)
-            for claim in orphans
-        ]
-        refusals = await self._store.save(settlements)
         # A refusal means that another rescuer, or the worker itself after all, was faster.
-        refused = {refusal.task_id for refusal in refusals}
-        pairs = list(zip(orphans, settlements, strict=True))
-        for claim, settlement in pairs:
-            if claim.task_id not in refused:
-                _say(claim, settlement)
-        wake = self._dispatcher.wake
-        again = {claim.queue for claim, settled in pairs if settled.cause is not None}
-        if again:  # their worker could take them; not everybody who sleeps may
-            wake(dict.fromkeys(again, EVERYBODY))
-        locks = {claim.lock for claim in orphans if claim.lock is not None}
-        if locks:
-            await self._call_next(locks)
-
-    async def _call_next_to_the_end(self, locks: Collection[str]) -> None:
-        await to_the_end(call_next(self._store, self._dispatcher.wake, locks))
-
-
-def _say(claim: Claim, settlement: Settlement) -> None:
-    if settlement.cause is None:
-        announce(log, claim, settlement)
-    else:
-        log.info("task.rescued", **fields_of(claim), worker_id=claim.worker_id)
+        await self._settling.settle([(claim, WorkerLost(_error(claim))) for claim in orphans])
+        await self._waker.finish()
 
 
 def _error(claim: Claim) -> TaskError:
@@ -124,7 +100,3 @@ def _error(claim: Claim) -> TaskError:
         type="WorkerLost",
         message=f"worker {claim.worker_id} died or lost contact during attempt {claim.attempt}",
     )
-
-
-def _at_once(_n: int) -> float:
-    return 0.0

@@ -17,9 +17,9 @@ from holdfast.definitions.definition import Definition
 from holdfast.definitions.stopping import Stopping
 from holdfast.worker.forks import end_fork
 from holdfast.worker.processes.channel import Channel
-from holdfast.worker.processes.desk import ChildDesk
 from holdfast.worker.processes.interruption import Interruption
 from holdfast.worker.processes.memory import capped, over_limit
+from holdfast.worker.processes.transactions import ChildTransactionHost
 from holdfast.worker.processes.wire import EXTEND, LOOKED, Frame, key_of
 from holdfast.worker.transactions import Completion, RunTransaction
 from holdfast.worker.verdict import accept, describe, judge
@@ -52,13 +52,13 @@ class LineSink:
         definition: Definition[..., Any, Any],
         channel: Channel,
         interruption: Interruption,
-        desk: ChildDesk,
+        host: ChildTransactionHost,
     ) -> None:
         self.claim = claim
         self.definition = definition
         self._channel = channel
         self._interruption = interruption
-        self._desk = desk
+        self._host = host
         self._transaction: RunTransaction | None = None
         self.stopping: Stopping = _Looks(claim, channel)
 
@@ -66,7 +66,7 @@ class LineSink:
         self, *, progress: Progress | None = None, cost: Cost | None = None, log: str | None = None
     ) -> None:
         claim, logs = self.claim, () if log is None else (log,)
-        self._desk.put(Report(claim.task_id, claim.attempt, claim.worker_id, progress, cost, logs))
+        self._host.put(Report(claim.task_id, claim.attempt, claim.worker_id, progress, cost, logs))
 
     def extend(self, seconds: float) -> None:
         self._channel.send(Frame(EXTEND, seconds, about=key_of(self.claim)))
@@ -77,7 +77,7 @@ class LineSink:
 
     def transaction(self) -> RunTransaction:
         if self._transaction is None:
-            self._transaction = RunTransaction(self, self._desk)
+            self._transaction = RunTransaction(self, self._host)
         return self._transaction
 
     def open_transaction(self) -> RunTransaction | None:
@@ -87,10 +87,12 @@ class LineSink:
 class Body:
     """Runs handlers in this process's main thread, one at a time."""
 
-    def __init__(self, channel: Channel, interruption: Interruption, desk: ChildDesk) -> None:
+    def __init__(
+        self, channel: Channel, interruption: Interruption, host: ChildTransactionHost
+    ) -> None:
         self._channel = channel
         self._interruption = interruption
-        self._desk = desk
+        self._host = host
         self._pid = os.getpid()
 
     def run(
@@ -110,7 +112,7 @@ class Body:
     def _attempt(
         self, claim: Claim, definition: Definition[..., Any, Any], memory_limit: int | None
     ) -> Outcome:
-        sink = LineSink(claim, definition, self._channel, self._interruption, self._desk)
+        sink = LineSink(claim, definition, self._channel, self._interruption, self._host)
         self._interruption.stopping = sink.stopping
         context = Context(claim, sink)
         enter_context(context)

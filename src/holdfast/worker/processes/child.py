@@ -18,8 +18,8 @@ from holdfast.worker.liveness import die_with_parent
 from holdfast.worker.loading import LoadedApp, load_app
 from holdfast.worker.processes.body import Body
 from holdfast.worker.processes.channel import Channel
-from holdfast.worker.processes.desk import ChildDesk
 from holdfast.worker.processes.interruption import Interruption
+from holdfast.worker.processes.transactions import ChildTransactionHost
 from holdfast.worker.processes.wire import (
     READY,
     REFUSED,
@@ -54,7 +54,7 @@ def main(spec: str, fd: int, parent: int) -> None:
 
 
 def _serve(app: LoadedApp, channel: Channel, interruption: Interruption) -> None:
-    body = Body(channel, interruption, ChildDesk(app, channel, interruption))
+    body = Body(channel, interruption, ChildTransactionHost(app, channel, interruption))
     while (frame := channel.receive()) is not None and frame.kind == RUN:
         claim = unpack_claim(frame)
         channel.turn_to(frame.about)

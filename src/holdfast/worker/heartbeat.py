@@ -1,8 +1,8 @@
 """Who says that this worker is alive.
 
 A heartbeat must come from where user code cannot starve it: a C call that holds the interpreter
-for a minute would otherwise look like death. So it is sent by another process (the supervisor, or
-a small one of its own: `holdfast.worker.heart`). Only a store that no other process can reach
+for a minute would otherwise look like death. So it is sent by another process: the supervisor, or a
+small one of its own (`heartbeat_process.py`). Only a store that no other process can reach
 (`memory://`) is beaten from a thread in here; its workers and rescuers share one process anyway.
 """
 
@@ -23,7 +23,7 @@ from holdfast.traces import trace_of
 log = EventLog("holdfast.worker")
 
 
-class Heart(Protocol):
+class WorkerHeartbeat(Protocol):
     """Beats for one worker until closed. Its methods do not block."""
 
     def set_worker(self, worker_id: WorkerId) -> None:
@@ -32,7 +32,7 @@ class Heart(Protocol):
 
     def settle_when_gone(self, settlements: Sequence[Settlement]) -> bool:
         """Beat until this process has ended, save these then, and retire the worker. False: this
-        heart ends with the process.
+        one ends with the process.
         """
         ...
 
@@ -41,10 +41,10 @@ class Heart(Protocol):
         ...
 
 
-StartHeart = Callable[[WorkerId], Heart]
+StartHeartbeat = Callable[[WorkerId], WorkerHeartbeat]
 
 
-class ThreadHeart:
+class ThreadHeartbeat:
     """Beats from a thread of this process."""
 
     def __init__(self, store: WorkerStore, worker_id: WorkerId, every: float) -> None:
@@ -52,7 +52,7 @@ class ThreadHeart:
         self._worker_id = worker_id
         self._every = every
         self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="holdfast-heart", daemon=True)
+        self._thread = threading.Thread(target=self._beat, name="holdfast-heartbeat", daemon=True)
         self._thread.start()
 
     def set_worker(self, worker_id: WorkerId) -> None:
@@ -69,10 +69,10 @@ class ThreadHeart:
             while not self._closed.wait(self._every):
                 try:
                     runner.run(self._one())
-                except Exception as error:  # noqa: BLE001 - a heart that stops costs every task
+                except Exception as error:  # noqa: BLE001 - a heartbeat that stops costs every task
                     # The next beat is soon enough: a lease lasts several.
                     if not isinstance(error, StoreUnavailable):
-                        log.error("heart.failed", exception=trace_of(error))
+                        log.error("heartbeat.failed", exception=trace_of(error))
 
     async def _one(self) -> None:
         await self._store.beat(self._worker_id)

@@ -1,12 +1,13 @@
-"""The heart of a worker that has no supervisor: a small process that beats for it.
+"""The heartbeat of a worker that has no supervisor: a small process that beats for it.
 
 A heartbeat sent by the worker itself stops whenever a handler holds the interpreter (a C call that
 does not let go of the GIL), and a live worker would be declared lost. This process runs no user
-code and imports little; it watches the worker from outside. When the worker dies, the heart sees
+code and imports little; it watches the worker from outside. When the worker dies, it sees
 its pipe close and buries it at once, so its tasks do not wait for a whole lease.
 
-It is `python -m holdfast.worker.heart`, and is told everything over its standard input, one JSON
-object per line: a URL may hold a password, and arguments can be read by every user of the machine.
+It is `python -m holdfast.worker.heartbeat_process`, and is told everything over its standard input,
+one JSON object per line: a URL may hold a password, and arguments can be read by every user of the
+machine.
 """
 
 from __future__ import annotations
@@ -28,32 +29,34 @@ from holdfast.core.attempt import Settlement
 from holdfast.core.task import Json, WorkerId
 from holdfast.ending import end
 from holdfast.logs import EventLog
-from holdfast.worker.beater import Beater, Stores
 from holdfast.worker.groups import GROUPS
+from holdfast.worker.heartbeat_sender import HeartbeatSender, Stores
 from holdfast.worker.line import (
     Lease,
-    LineHeart,
     Lines,
+    SupervisorHeartbeat,
     SupervisorLine,
     pack_settlements,
     unpack_settlements,
 )
 from holdfast.worker.liveness import Liveness, liveness
 
-log = EventLog("holdfast.heart")
+log = EventLog("holdfast.heartbeat")
 
 FIRST_PAUSE, LAST_PAUSE = 0.1, 5.0
 
 
-def start_heart(url: str, worker_id: WorkerId, heartbeat: float, pid: int) -> Heart | LineHeart:
+def start_heartbeat(
+    url: str, worker_id: WorkerId, heartbeat: float, pid: int
+) -> ProcessHeartbeat | SupervisorHeartbeat:
     """Have somebody outside this process beat for the worker: its supervisor, or a new process."""
     lease = Lease(url=url, worker_id=worker_id, heartbeat=heartbeat)
     line = SupervisorLine.current
-    return Heart(lease, pid) if line is None else LineHeart(line, lease)
+    return ProcessHeartbeat(lease, pid) if line is None else SupervisorHeartbeat(line, lease)
 
 
-class Heart:
-    """The worker's handle on its heart process. If that dies, another is started."""
+class ProcessHeartbeat:
+    """The worker's handle on its heartbeat process. If that dies, another is started."""
 
     def __init__(self, lease: Lease, pid: int) -> None:
         self._lease = lease
@@ -62,7 +65,7 @@ class Heart:
         self._closed = threading.Event()
         self._lock = threading.Lock()
         self._process = self._spawn()
-        self._watcher = threading.Thread(target=self._watch, name="holdfast-heart", daemon=True)
+        self._watcher = threading.Thread(target=self._watch, name="holdfast-heartbeat", daemon=True)
         self._watcher.start()
         GROUPS.tell(self._tell_groups)
 
@@ -101,7 +104,7 @@ class Heart:
 
     def _spawn(self) -> subprocess.Popen[bytes]:
         process = subprocess.Popen(
-            [sys.executable, "-m", "holdfast.worker.heart"],
+            [sys.executable, "-m", "holdfast.worker.heartbeat_process"],
             stdin=subprocess.PIPE,
             env=logs.environment(),
             # Out of reach of Ctrl-C: it must beat while the worker drains.
@@ -117,7 +120,7 @@ class Heart:
             code = self._process.wait()
             if self._closed.is_set():
                 return
-            log.warning("heart.died", code=code)
+            log.warning("heartbeat.died", code=code)
             if time.monotonic() - born > LAST_PAUSE:
                 pause = FIRST_PAUSE
             if self._closed.wait(pause):
@@ -132,14 +135,14 @@ class Heart:
                 _say(self._process, {"last": self._last})
 
 
-class HeartProcess:
-    """What runs in the heart's own process."""
+class HeartbeatMain:
+    """What runs in the heartbeat process."""
 
     def __init__(self, lease: Lease, pid: int) -> None:
         self._lease = lease
         self._pid = pid
         self._stores = Stores()
-        self._beater = Beater(self._stores, pid)
+        self._sender = HeartbeatSender(self._stores, pid)
         self._lines = Lines()
         self._ended = asyncio.Event()
         self._dismissed = False
@@ -147,12 +150,12 @@ class HeartProcess:
     async def run(self) -> None:
         """Beat until dismissed or until the worker is gone."""
         self._listen()
-        self._beater.set_lease(self._lease)
-        beating = asyncio.ensure_future(self._beater.run())
+        self._sender.set_lease(self._lease)
+        beating = asyncio.ensure_future(self._sender.run())
         await self._ended.wait()
         await end([beating])
         if not self._dismissed and await self._is_gone():
-            await self._beater.bury()
+            await self._sender.bury()
         await self._stores.close()
 
     def _listen(self) -> None:
@@ -174,11 +177,11 @@ class HeartProcess:
     def _obey(self, message: Json) -> None:
         match message:
             case {"groups": groups}:
-                self._beater.set_groups(groups)
+                self._sender.set_groups(groups)
             case {"last": settlements}:
-                self._beater.set_last(unpack_settlements(settlements))
+                self._sender.set_last(unpack_settlements(settlements))
             case {"worker_id": worker_id}:
-                self._beater.set_lease(replace(self._lease, worker_id=worker_id))
+                self._sender.set_lease(replace(self._lease, worker_id=worker_id))
             case {"close": _}:
                 self._dismissed = True
                 self._ended.set()
@@ -193,7 +196,7 @@ class HeartProcess:
 
 
 def main() -> None:
-    """Be the heart of the worker that standard input describes."""
+    """Beat for the worker that standard input describes."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         # A service manager signals every process of a service; the worker decides when we end.
         signal.signal(number, signal.SIG_IGN)
@@ -203,7 +206,7 @@ def main() -> None:
         return  # The worker was gone before it could say anything.
     fields = json.loads(first)
     pid = fields.pop("pid")
-    asyncio.run(HeartProcess(Lease(**fields), pid).run())
+    asyncio.run(HeartbeatMain(Lease(**fields), pid).run())
 
 
 def _first_line() -> bytes:

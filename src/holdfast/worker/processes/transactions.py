@@ -34,8 +34,8 @@ from holdfast.worker.processes.wire import (
 T = TypeVar("T")
 
 
-class ChildDesk:
-    """All of `transactions.Desk` and `transactions.Holding`, at the other end of the line."""
+class ChildTransactionHost:
+    """A `TransactionHost` and a `Holding`, at the other end of the line."""
 
     def __init__(self, app: LoadedApp, channel: Channel, interruption: Interruption) -> None:
         self._app = app

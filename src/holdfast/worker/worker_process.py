@@ -15,13 +15,13 @@ from typing import Self
 
 from holdfast.core.task import Json
 from holdfast.ending import end
-from holdfast.worker.beater import Beater, Stores
 from holdfast.worker.exits import when_exited
+from holdfast.worker.heartbeat_sender import HeartbeatSender, Stores
 from holdfast.worker.line import Lease, Lines, stop_signals, unpack_settlements
 from holdfast.worker.options import WorkerOptions
 
 
-class Ward(asyncio.Protocol):
+class WorkerProcess(asyncio.Protocol):
     """A worker process and the line to it."""
 
     def __init__(self, process: subprocess.Popen[bytes], stores: Stores) -> None:
@@ -29,8 +29,8 @@ class Ward(asyncio.Protocol):
         self._process = process
         self._transport: asyncio.Transport | None = None
         self._lines = Lines()
-        self._beater = Beater(stores, process.pid)
-        self._beating = asyncio.ensure_future(self._beater.run())
+        self._sender = HeartbeatSender(stores, process.pid)
+        self._beating = asyncio.ensure_future(self._sender.run())
         self._born = time.monotonic()
         self.ready: asyncio.Future[int] = loop.create_future()
         self.exited: asyncio.Future[int] = loop.create_future()
@@ -44,9 +44,9 @@ class Ward(asyncio.Protocol):
         """Start a worker process. It says when it is `ready`, or it exits."""
         ours, theirs = socket.socketpair()
         with theirs:
-            ward = cls(_spawn(options, theirs.fileno()), stores)
-        await asyncio.get_running_loop().create_unix_connection(lambda: ward, sock=ours)
-        return ward
+            worker = cls(_spawn(options, theirs.fileno()), stores)
+        await asyncio.get_running_loop().create_unix_connection(lambda: worker, sock=ours)
+        return worker
 
     @property
     def pid(self) -> int:
@@ -79,7 +79,7 @@ class Ward(asyncio.Protocol):
 
     async def bury(self) -> None:
         """Declare its worker dead, unless it left in good order."""
-        await self._beater.bury()
+        await self._sender.bury()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -101,13 +101,13 @@ class Ward(asyncio.Protocol):
             case {"left": _}:
                 self.left = True
             case {"last": settlements}:
-                self._beater.set_last(unpack_settlements(settlements))
+                self._sender.set_last(unpack_settlements(settlements))
             case {"groups": groups}:
-                self._beater.set_groups(groups)
+                self._sender.set_groups(groups)
             case {"lease": None}:
-                self._beater.set_lease(None)
+                self._sender.set_lease(None)
             case {"lease": lease}:
-                self._beater.set_lease(Lease(**lease))
+                self._sender.set_lease(Lease(**lease))
 
     def _on_exit(self) -> None:
         self.exited.set_result(self._process.wait())

@@ -1,4 +1,4 @@
-"""A worker's heart beats from outside: while the worker can run, and not a moment longer."""
+"""A worker's heartbeat comes from outside: while the worker can run, and not a moment longer."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ BEAT = 0.1
 
 WORKER = """
 import sys, time
-from holdfast.worker.heart import start_heart
+from holdfast.worker.heartbeat_process import start_heartbeat
 import os
-heart = start_heart(sys.argv[1], sys.argv[2], float(sys.argv[3]), os.getpid())
-print(heart.pid, flush=True)
+heartbeat = start_heartbeat(sys.argv[1], sys.argv[2], float(sys.argv[3]), os.getpid())
+print(heartbeat.pid, flush=True)
 exec(sys.argv[4])
 """
 
@@ -46,7 +46,7 @@ async def store(url: str) -> AsyncIterator[Store]:
 
 
 class Process:
-    """A process that claims to be worker `w1` and has a heart."""
+    """A process that claims to be worker `w1` and has a heartbeat."""
 
     def __init__(self, url: str, then: str) -> None:
         self.popen = subprocess.Popen(
@@ -56,7 +56,7 @@ class Process:
             text=True,
         )
         assert self.popen.stdout is not None
-        self.heart = int(self.popen.stdout.readline())
+        self.heartbeat = int(self.popen.stdout.readline())
 
     def go_on(self) -> None:
         """Let it pass its `sys.stdin.readline()`."""
@@ -101,7 +101,7 @@ async def test_a_killed_worker_is_buried_at_once(url: str, store: Store) -> None
 
 
 async def test_a_worker_that_leaves_in_good_order_is_not_buried(url: str, store: Store) -> None:
-    with Process(url, "sys.stdin.readline(); heart.close(); heart.wait(10)") as worker:
+    with Process(url, "sys.stdin.readline(); heartbeat.close(); heartbeat.wait(10)") as worker:
         await _beats_grow(store)
         worker.go_on()
         await asyncio.to_thread(worker.popen.wait, 20)
@@ -112,25 +112,27 @@ async def test_a_worker_that_leaves_in_good_order_is_not_buried(url: str, store:
 async def test_a_heart_that_was_killed_is_replaced(url: str, store: Store) -> None:
     with Process(url, "time.sleep(60)") as worker:
         await _beats_grow(store)
-        os.kill(worker.heart, signal.SIGKILL)
+        os.kill(worker.heartbeat, signal.SIGKILL)
 
         await asyncio.sleep(BEAT)
         await _beats_grow(store)
 
 
-async def test_signals_of_a_service_manager_do_not_stop_the_heart(url: str, store: Store) -> None:
+async def test_signals_of_a_service_manager_do_not_stop_the_heartbeat(
+    url: str, store: Store
+) -> None:
     with Process(url, "time.sleep(60)") as worker:
         await _beats_grow(store)
-        os.kill(worker.heart, signal.SIGTERM)
-        os.kill(worker.heart, signal.SIGINT)
+        os.kill(worker.heartbeat, signal.SIGTERM)
+        os.kill(worker.heartbeat, signal.SIGINT)
 
         await _beats_grow(store)
-        assert not is_gone(worker.heart)
+        assert not is_gone(worker.heartbeat)
 
 
 async def test_a_worker_with_a_new_id_is_followed(url: str, store: Store) -> None:
     await store.register(_worker("w2"))
-    with Process(url, "sys.stdin.readline(); heart.set_worker('w2'); time.sleep(60)") as worker:
+    with Process(url, "sys.stdin.readline(); heartbeat.set_worker('w2'); time.sleep(60)") as worker:
         await _beats_grow(store, "w1")
         worker.go_on()
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import math
-import secrets
 import time
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 
-from holdfast.core.fleet import ALIVE, HTTP, WorkerInfo, WorkerStatus, held_by, may_speak_for
+from holdfast.core.fleet import ALIVE, HTTP, WorkerInfo, WorkerStatus, may_speak_for
+from holdfast.core.query import running_on
 from holdfast.core.task import WorkerId
 from holdfast.errors import WorkerGone, WorkerNotFound
 from holdfast.ports.store import Store
@@ -19,7 +20,7 @@ ASK_AGAIN = 1.0
 
 
 @dataclass(slots=True)
-class Member:
+class RemoteWorker:
     """A living worker. Times by the monotonic clock."""
 
     info: WorkerInfo
@@ -37,43 +38,22 @@ class Member:
         return self.info.id
 
 
-class Roster:
-    """Registers workers, and finds them again."""
+class Registrations:
+    """Takes workers in, and finds them again."""
 
     def __init__(self, store: Store, *, heartbeat: float) -> None:
         self._store = store
         self._heartbeat = heartbeat
-        self._members: dict[WorkerId, Member] = {}
+        self._known: dict[WorkerId, RemoteWorker] = {}
 
-    async def register(
-        self,
-        *,
-        capabilities: Collection[str],
-        capacity: int,
-        queues: Collection[str] | None,
-        version: str,
-        host: str,
-        token_id: str | None,
-    ) -> Member:
-        """Take in a new worker, under an id that nobody had before."""
-        token = set() if token_id is None else {held_by(token_id)}
-        info = WorkerInfo(
-            id=WorkerId(f"{HTTP}-{secrets.token_hex(8)}"),
-            host=host,
-            pid=0,
-            version=version,
-            queues=None if queues is None else tuple(dict.fromkeys(queues)),
-            capabilities=frozenset(capabilities) | {HTTP} | token,
-            capacity=capacity,
-            kind=HTTP,
-        )
-        await self._store.register(info)
-        member = self._members[info.id] = Member(info, beat_at=time.monotonic())
-        return member
+    async def add(self, worker: WorkerInfo) -> None:
+        """Take in a new worker."""
+        await self._store.register(worker)
+        self._known[worker.id] = RemoteWorker(worker, beat_at=time.monotonic())
 
     async def find(self, worker_id: WorkerId) -> WorkerInfo:
         """The worker, dead or alive. `WorkerNotFound` for whoever is none of ours."""
-        known = self._members.get(worker_id)
+        known = self._known.get(worker_id)
         if known is not None:
             return known.info
         for info in await self._store.workers():
@@ -86,63 +66,78 @@ class Roster:
         if not may_speak_for(token_id, (await self.find(worker_id)).capabilities):
             raise WorkerNotFound(worker_id)
 
-    async def member(self, worker_id: WorkerId) -> Member:
+    async def alive(self, worker_id: WorkerId) -> RemoteWorker:
         """The living worker. `WorkerGone` if it was buried or has left."""
-        known = self._members.get(worker_id)
+        known = self._known.get(worker_id)
         if known is None:
             info = await self.find(worker_id)
             if info.status not in ALIVE:
                 raise WorkerGone(worker_id)
             leaving = info.drain_requested or info.status is WorkerStatus.DRAINING
-            known = self._members.setdefault(worker_id, Member(info, is_leaving=leaving))
+            known = self._known.setdefault(worker_id, RemoteWorker(info, is_leaving=leaving))
         return known
 
-    async def beat(self, member: Member) -> None:
+    async def beat(self, worker: RemoteWorker) -> None:
         """Say that it is alive. `WorkerGone` if the store has given it up."""
-        member.beat_at = time.monotonic()
-        status = WorkerStatus.DRAINING if member.is_leaving else None
-        if not await self._store.beat(member.id, status=status):
-            self.forget(member.id)
-            raise WorkerGone(member.id)
+        worker.beat_at = time.monotonic()
+        status = WorkerStatus.DRAINING if worker.is_leaving else None
+        if not await self._store.beat(worker.id, status=status):
+            self.forget(worker.id)
+            raise WorkerGone(worker.id)
 
-    async def leave(self, member: Member) -> None:
+    async def leave(self, worker: RemoteWorker) -> None:
         """It said that it will leave: every server must know."""
-        member.is_leaving = True
-        await self._store.ask_to_drain(member.id)
+        worker.is_leaving = True
+        await self._store.ask_to_drain(worker.id)
 
-    async def saw(self, member: Member) -> None:
+    async def saw(self, worker: RemoteWorker) -> None:
         """It asked for something, so it lives: beat for it, unless that has just been done."""
-        if time.monotonic() - member.beat_at >= self._heartbeat / 2:
-            await self.beat(member)
+        if time.monotonic() - worker.beat_at >= self._heartbeat / 2:
+            await self.beat(worker)
 
-    def heard(self, member: Member) -> None:
+    def heard(self, worker: RemoteWorker) -> None:
         """It sent a heartbeat of its own."""
-        member.heard_at = time.monotonic()
+        worker.heard_at = time.monotonic()
 
-    def longest_wait(self, member: Member) -> float:
+    def longest_wait(self, worker: RemoteWorker) -> float:
         """How long its poll may wait: one that sends no heartbeats lives by its polls alone."""
-        if member.heard_at is not None and (
-            time.monotonic() - member.heard_at < 2 * self._heartbeat
+        if worker.heard_at is not None and (
+            time.monotonic() - worker.heard_at < 2 * self._heartbeat
         ):
             return math.inf
         return 0.8 * self._heartbeat
 
-    async def is_leaving(self, member: Member) -> bool:
+    async def is_leaving(self, worker: RemoteWorker) -> bool:
         """Whether it must not be given more. Asks the store, about once a second at most."""
-        if not member.is_leaving and time.monotonic() - member.asked_at >= ASK_AGAIN:
-            member.asked_at = time.monotonic()
-            member.is_leaving = await self._store.drain_requested(member.id)
-        return member.is_leaving
+        if not worker.is_leaving and time.monotonic() - worker.asked_at >= ASK_AGAIN:
+            worker.asked_at = time.monotonic()
+            worker.is_leaving = await self._store.drain_requested(worker.id)
+        return worker.is_leaving
+
+    async def free_capacity(self, worker: RemoteWorker, *, wait: float = 0.0) -> int:
+        """How many more tasks it may hold, by what the store has leased to it. While it may hold
+        none, its next result is waited for.
+        """
+        until = time.monotonic() + wait
+        capacity = worker.info.capacity
+        while True:
+            worker.freed.clear()
+            free = capacity - await self._store.count(running_on(worker.id), limit=capacity)
+            left = until - time.monotonic()
+            if free > 0 or left <= 0:
+                return free
+            with suppress(TimeoutError):
+                await asyncio.wait_for(worker.freed.wait(), left)
 
     def freed(self, worker_id: WorkerId) -> None:
         """It has handed in results."""
-        if worker_id in self._members:
-            self._members[worker_id].freed.set()
+        if worker_id in self._known:
+            self._known[worker_id].freed.set()
 
     def forget(self, worker_id: WorkerId) -> None:
-        self._members.pop(worker_id, None)
+        self._known.pop(worker_id, None)
 
     def keep(self, alive: Collection[WorkerId]) -> None:
         """Forget everybody else. (One that registered a moment ago is found again.)"""
-        for worker_id in self._members.keys() - set(alive):
-            del self._members[worker_id]
+        for worker_id in self._known.keys() - set(alive):
+            del self._known[worker_id]

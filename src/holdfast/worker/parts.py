@@ -1,4 +1,4 @@
-"""The parts of a worker, joined: feeder → shelf → slots → ledger → settler → store.
+"""The parts of a worker, joined: feeder → buffer → slots → outcomes → settler → store.
 
 Made inside the running loop, once per `Worker.run()`.
 """
@@ -17,7 +17,7 @@ from holdfast.core.task import TaskId, WorkerId
 from holdfast.core.unfit import offered_again_in
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
-from holdfast.herald import Herald
+from holdfast.engine.waking import Waker
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
@@ -26,24 +26,24 @@ from holdfast.worker.cancels import CancelWatch
 from holdfast.worker.coroutines import CoroutineRunner
 from holdfast.worker.deadlines import Deadlines
 from holdfast.worker.feeder import Feeder
-from holdfast.worker.ledger import Ledger
+from holdfast.worker.heartbeat import StartHeartbeat
 from holdfast.worker.loopwatch import LoopWatch
 from holdfast.worker.maintenance.forgetter import Forgetter
 from holdfast.worker.membership import Membership
 from holdfast.worker.middleware.chain import Middleware, chain
+from holdfast.worker.outcomes import Outcomes
 from holdfast.worker.pace import Pace
-from holdfast.worker.pulse import StartHeart
 from holdfast.worker.reporter import Reporter
 from holdfast.worker.run import Run, Runner
 from holdfast.worker.settler import Settler
 from holdfast.worker.slots import Slots
 from holdfast.worker.threads import ThreadRunner
-from holdfast.worker.transactions import WorkerDesk
+from holdfast.worker.transactions import WorkerTransactionHost
 
 log = EventLog("holdfast.worker")
 
 
-class Engine:
+class Parts:
     """Everything that lives as long as one `Worker.run()`."""
 
     def __init__(
@@ -56,7 +56,7 @@ class Engine:
         worker_id: WorkerId,
         app_spec: str | None,
         burst: bool,
-        start_heart: StartHeart,
+        start_heartbeat: StartHeartbeat,
         middleware: Sequence[Middleware],
     ) -> None:
         loop = asyncio.get_running_loop()
@@ -73,7 +73,7 @@ class Engine:
             store,
             settings,
             worker_id,
-            start_heart=start_heart,
+            start_heartbeat=start_heartbeat,
             load=lambda: self.slots.busy,
             on_lost=self._lost,
         )
@@ -82,15 +82,13 @@ class Engine:
             store, self.reporter, on_saved=self._saved, on_refused=self.membership.refused
         )
         self._store = store
-        self.herald = Herald(store, dispatcher.wake, own=settings.served_queues)
+        self.waker = Waker(store, dispatcher.wake, own=settings.served_queues, nudge=self._nudge)
         self.forgetter = Forgetter(store, registry)
-        self.ledger = Ledger(
+        self.outcomes = Outcomes(
             registry,
             settings,
             save=self.settler.put,
-            wake=dispatcher.wake,
-            nudge=self._nudge,
-            let_go=self.herald.let_go,
+            waker=self.waker,
             forget=self.forgetter.note,
             gate=self._gate,
         )
@@ -100,32 +98,32 @@ class Engine:
             settings,
             lessee=self.membership,
             pace=pace,
-            floor=self,
-            settle=self.ledger.enter,
+            in_hand=self,
+            settle=self.outcomes.enter,
             burst=burst,
         )
         self._coroutines = CoroutineRunner(loop, self.deadlines, self._still_runs)
         self.slots = Slots(
-            self.feeder.shelf,
+            self.feeder.buffer,
             registry,
             pace,
             hot=None if middleware else self._coroutines,
             execute=chain(middleware, self._execute),
             report=self.reporter.put,
-            settle=self.ledger.enter,
+            settle=self.outcomes.enter,
             too_old=settings.lease / 3,
             confirm=self.membership.confirm,
             unfit=self._unfit,
             gate=self._gate,
             stop_grace=settings.stop_grace,
-            desk=WorkerDesk(store, loop, self.reporter, self.ledger.completed),
+            host=WorkerTransactionHost(store, loop, self.reporter, self.outcomes.completed),
         )
         self.cancels = CancelWatch(
             store,
             lessee=self.membership,
             slots=self.slots,
-            shelf=self.feeder.shelf,
-            settle=self.ledger.enter,
+            buffer=self.feeder.buffer,
+            settle=self.outcomes.enter,
         )
         self.loop_watch = LoopWatch(
             store,
@@ -134,10 +132,10 @@ class Engine:
             feeder=self.feeder,
             slots=self.slots,
             settler=self.settler,
-            ledger=self.ledger,
+            outcomes=self.outcomes,
         )
 
-    # -- the floor, as the feeder sees it ---------------------------------------------------------
+    # -- the work in hand, as the feeder sees it --------------------------------------------------
 
     def ages(self) -> list[float]:
         return self.slots.ages()
@@ -146,10 +144,10 @@ class Engine:
         return self.settler.is_full
 
     def is_quiet(self) -> bool:
-        return not (self.slots.busy or self.settler.unsaved or len(self.feeder.shelf))
+        return not (self.slots.busy or self.settler.unsaved or len(self.feeder.buffer))
 
     def holds(self) -> set[TaskId]:
-        return self.feeder.shelf.holds() | self.slots.holds() | self.settler.holds()
+        return self.feeder.buffer.holds() | self.slots.holds() | self.settler.holds()
 
     async def close(self) -> None:
         """Let go of threads, processes and timers."""
@@ -169,7 +167,7 @@ class Engine:
         self.slots.still_runs(run)
 
     def _saved(self, settlements: Sequence[Settlement]) -> None:
-        self.ledger.saved(settlements)
+        self.outcomes.saved(settlements)
         self.feeder.room()
 
     def _gate_closed(self, seconds: float) -> None:
@@ -183,7 +181,7 @@ class Engine:
         self._gate.renew()
 
     def _lost(self, worker_id: WorkerId) -> None:
-        self.feeder.shelf.drop(worker_id)
+        self.feeder.buffer.drop(worker_id)
         self.slots.lose(worker_id)
 
     async def _unfit(self, claim: Claim) -> float | None:

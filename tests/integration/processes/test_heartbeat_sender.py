@@ -1,4 +1,4 @@
-"""What a beater makes of a store that is away, and of a worker that was given up."""
+"""What a sender makes of a store that is away, and of a worker that was given up."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from holdfast.core.task import WorkerId
 from holdfast.errors import StoreUnavailable
 from holdfast.testing.eventually import eventually
-from holdfast.worker import beater as module
-from holdfast.worker.beater import Beater, Stores
+from holdfast.worker import heartbeat_sender as module
+from holdfast.worker.heartbeat_sender import HeartbeatSender, Stores
 from holdfast.worker.line import Lease
 
 
@@ -61,70 +61,70 @@ def lease(worker_id: str = "w1") -> Lease:
 
 
 async def test_a_beat_is_due_again_after_a_heartbeat(store: FakeStore) -> None:
-    beater = Beater(Stores(), os.getpid())
-    beater.set_lease(lease())
+    sender = HeartbeatSender(Stores(), os.getpid())
+    sender.set_lease(lease())
 
-    assert await beater.tick() == 10.0
+    assert await sender.tick() == 10.0
     assert store.beats == ["w1"]
 
 
 async def test_a_store_that_is_away_is_asked_again_soon_and_said_once(
     store: FakeStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    beater = Beater(Stores(), os.getpid())
-    beater.set_lease(lease())
+    sender = HeartbeatSender(Stores(), os.getpid())
+    sender.set_lease(lease())
     store.away = True
 
     with caplog.at_level(logging.WARNING, "holdfast"):
-        pauses = [await beater.tick() for _ in range(5)]
+        pauses = [await sender.tick() for _ in range(5)]
     store.away = False
 
     assert pauses == [0.01] * 5
     assert [record.getMessage() for record in caplog.records] == [
         'store.lost doing=beat error="the disk is full"'
     ]
-    assert await beater.tick() == 10.0
+    assert await sender.tick() == 10.0
 
 
-async def test_a_fault_that_nobody_thought_of_does_not_stop_the_heart(store: FakeStore) -> None:
-    beater = Beater(Stores(), os.getpid())
-    beater.set_lease(lease())
+async def test_a_fault_that_nobody_thought_of_does_not_stop_the_heartbeat(store: FakeStore) -> None:
+    sender = HeartbeatSender(Stores(), os.getpid())
+    sender.set_lease(lease())
     store.fault = RuntimeError("a bug of a driver")
 
-    assert await beater.tick() == 0.01
+    assert await sender.tick() == 0.01
     store.fault = None
-    assert await beater.tick() == 10.0
+    assert await sender.tick() == 10.0
 
 
 async def test_a_beat_that_is_never_answered_is_given_up_before_the_lease_is(
     store: FakeStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(module, "PATIENCE", 0.05)
-    beater = Beater(Stores(), os.getpid())
-    beater.set_lease(Lease(url="fake://", worker_id=WorkerId("w1"), heartbeat=0.05))
+    sender = HeartbeatSender(Stores(), os.getpid())
+    sender.set_lease(Lease(url="fake://", worker_id=WorkerId("w1"), heartbeat=0.05))
     store.silent = True
 
     with caplog.at_level(logging.WARNING, "holdfast"):
-        pause = await asyncio.wait_for(beater.tick(), 5)
+        pause = await asyncio.wait_for(sender.tick(), 5)
     store.silent = False
 
     assert pause == 0.01
     assert [record.getMessage() for record in caplog.records] == [
         'store.lost doing=beat error="no answer"'
     ]
-    assert await beater.tick() == 0.05
+    assert await sender.tick() == 0.05
     assert store.beats == ["w1"]
 
 
 async def test_a_worker_that_was_given_up_is_left_until_it_has_a_new_id(store: FakeStore) -> None:
-    beater = Beater(Stores(), os.getpid())
-    beater.set_lease(lease())
-    beating = asyncio.ensure_future(beater.run())
+    sender = HeartbeatSender(Stores(), os.getpid())
+    sender.set_lease(lease())
+    beating = asyncio.ensure_future(sender.run())
     store.gives_up = True
     await eventually(lambda: store.beats == ["w1"])
 
     store.gives_up = False
-    beater.set_lease(lease("w2"))
+    sender.set_lease(lease("w2"))
     await eventually(lambda: store.beats == ["w1", "w2"])
     beating.cancel()
 
@@ -132,19 +132,19 @@ async def test_a_worker_that_was_given_up_is_left_until_it_has_a_new_id(store: F
 async def test_a_process_that_is_gone_gets_no_beats(store: FakeStore) -> None:
     child = await asyncio.create_subprocess_exec("true")
     await child.wait()
-    beater = Beater(Stores(), child.pid)
-    beater.set_lease(lease())
+    sender = HeartbeatSender(Stores(), child.pid)
+    sender.set_lease(lease())
 
-    await beater.tick()
+    await sender.tick()
 
     assert store.beats == []
 
 
 async def test_a_burial_is_repeated_until_the_store_is_back(store: FakeStore) -> None:
-    beater = Beater(Stores(), os.getpid())
-    beater.set_lease(lease())
+    sender = HeartbeatSender(Stores(), os.getpid())
+    sender.set_lease(lease())
     store.away = True
-    burying = asyncio.ensure_future(beater.bury())
+    burying = asyncio.ensure_future(sender.bury())
     await asyncio.sleep(0.03)
 
     store.away = False
@@ -154,10 +154,10 @@ async def test_a_burial_is_repeated_until_the_store_is_back(store: FakeStore) ->
 
 
 async def test_a_worker_that_left_in_good_order_is_not_buried(store: FakeStore) -> None:
-    beater = Beater(Stores(), os.getpid())
-    beater.set_lease(lease())
-    beater.set_lease(None)
+    sender = HeartbeatSender(Stores(), os.getpid())
+    sender.set_lease(lease())
+    sender.set_lease(None)
 
-    await beater.bury()
+    await sender.bury()
 
     assert store.buried == []

@@ -1,7 +1,7 @@
 """Where claims wait for a slot, and slots for a claim. Loop-thread only, but for `seize`.
 
 Bodies that end without suspending keep one slot busy for thousands of tasks; waking all the others
-for them would be for nothing. So a slot counts as *awake* while it will look at the shelf again by
+for them would be for nothing. So a slot counts as *awake* while it will look at the buffer again by
 itself, and an idle one is woken only when claims are there and nobody is awake.
 """
 
@@ -18,7 +18,7 @@ from holdfast.core.attempt import Claim
 from holdfast.core.task import TaskId, WorkerId
 
 
-class Shelf:
+class ClaimBuffer:
     """Claims that were made and have not started, most urgent first.
 
     `on_room` is called when few are left (`low`) or a slot has nothing to do. `filled_at` is when
@@ -87,7 +87,7 @@ class Shelf:
         self._awake += 1
 
     def leave(self) -> None:
-        """A slot will not look at the shelf for a while: its body waits, or it has gone home."""
+        """A slot will not look at the buffer for a while: its body waits, or it has gone home."""
         self._awake -= 1
         self._pass_on()
 

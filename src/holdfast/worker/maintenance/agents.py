@@ -15,7 +15,7 @@ from holdfast.worker.maintenance.pruner import Pruner
 from holdfast.worker.maintenance.rescuer import Rescuer
 
 
-def crew(
+def maintenance_agents(
     store: Store,
     dispatcher: Dispatcher,
     settings: Settings,
@@ -33,6 +33,6 @@ def crew(
 async def maintain(
     store: Store, dispatcher: Dispatcher, settings: Settings, *, more: Sequence[Agent] = ()
 ) -> None:
-    """Let the crew, and whoever else is given, do their rounds until cancelled."""
-    agents = [*crew(store, dispatcher, settings), *more]
+    """Let them, and whoever else is given, do their rounds until cancelled."""
+    agents = [*maintenance_agents(store, dispatcher, settings), *more]
     await asyncio.gather(*(patrol(agent) for agent in agents))

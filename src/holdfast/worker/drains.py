@@ -11,7 +11,7 @@ EVERY = 1.0
 AFTERWARDS = 3600.0
 
 
-class Sendoff:
+class DrainWatch:
     """Asks the store about once a second, and calls `on_asked` once."""
 
     def __init__(self, store: WorkerStore, *, lessee: Lessee, on_asked: Callable[[], None]) -> None:

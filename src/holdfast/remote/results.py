@@ -7,42 +7,57 @@ store all the same, which refuses it, notes that in the task's history and count
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from holdfast.core.attempt import Claim, Settlement
+import orjson
+
+from holdfast.codec.hiding import without
+from holdfast.codec.text import storable
+from holdfast.core.attempt import Claim
+from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded
+from holdfast.core.payload import check_size, check_value
 from holdfast.core.query import TaskFilter
-from holdfast.core.task import AttemptEnd, State, Task, TaskId, WorkerId
+from holdfast.core.task import (
+    AttemptEnd,
+    Cause,
+    Json,
+    Priority,
+    State,
+    Task,
+    TaskError,
+    TaskId,
+    WorkerId,
+)
+from holdfast.engine.judging import Judge, storable_error
 from holdfast.errors import LeaseLost, PayloadRefused, TaskNotFound
 from holdfast.ports.store import TaskStore
-from holdfast.remote.handouts import Handouts
+from holdfast.remote.leases import Leases
 from holdfast.remote.values import UNSAID, RemoteResult, ResultAnswer, ResultStatus, Verdict
-from holdfast.remote.verdicts import ENDS, Judge
 
-_BARE_ENDS = {
-    ResultStatus.COMPLETED: (State.COMPLETED, AttemptEnd.COMPLETED),
-    ResultStatus.FAILED: (State.FAILED, AttemptEnd.ERROR),
-    ResultStatus.RELEASED: (State.QUEUED, AttemptEnd.RELEASED),
+ENDS: dict[ResultStatus, frozenset[AttemptEnd]] = {
+    ResultStatus.COMPLETED: frozenset({AttemptEnd.COMPLETED}),
+    ResultStatus.FAILED: frozenset({AttemptEnd.ERROR}),
+    ResultStatus.RELEASED: frozenset({AttemptEnd.RELEASED, AttemptEnd.CANCELLED}),
 }
+"""How an attempt may stand in the history if this is a repeat of what was said before."""
+
+TYPE_LIMIT = 200
 
 SAY_WHICH = (
     "this worker has had the task more than once, so the result must say which attempt it is of: "
     "send the `attempt` that came with the task"
 )
 
-Saved = Callable[[Sequence[tuple[Claim, Settlement]]], None]
 
-
-class Desk:
+class Results:
     """Where workers hand in what they have done."""
 
-    def __init__(
-        self, store: TaskStore, handouts: Handouts, judge: Judge, *, on_saved: Saved
-    ) -> None:
+    def __init__(self, store: TaskStore, leases: Leases, judge: Judge, *, max_result: int) -> None:
         self._store = store
-        self._handouts = handouts
+        self._leases = leases
         self._judge = judge
-        self._on_saved = on_saved
+        self._max_result = max_result
 
     async def take(
         self, worker_id: WorkerId, results: Sequence[RemoteResult]
@@ -67,7 +82,7 @@ class Desk:
         """
         if result.attempt != UNSAID:
             return result
-        if self._handouts.find(worker_id, result.task_id, 1) is not None:
+        if self._leases.find(worker_id, result.task_id, 1) is not None:
             return replace(result, attempt=1)
         history = await self._store.history(result.task_id)
         attempts = () if history is None else history.attempts
@@ -80,36 +95,35 @@ class Desk:
         self, worker_id: WorkerId, results: Sequence[RemoteResult]
     ) -> list[ResultAnswer]:
         """Take results of different tasks, in one commit."""
-        tasks = await self._read(worker_id, results)
+        leased = {
+            one.task_id: self._leases.find(worker_id, one.task_id, one.attempt) for one in results
+        }
+        tasks = await self._read([task_id for task_id, claim in leased.items() if claim is None])
         answers: dict[TaskId, ResultAnswer] = {}
-        pairs: list[tuple[RemoteResult, Claim | None, Settlement]] = []
+        ended: list[tuple[Claim, Outcome]] = []
         for result in results:
-            claim = self._handouts.find(worker_id, result.task_id, result.attempt)
-            task = tasks.get(result.task_id)
+            claim, task = leased[result.task_id], tasks.get(result.task_id)
             if claim is None and task is not None:
                 if await self._is_repeat(task, worker_id, result):
                     answers[result.task_id] = _answer(result, Verdict.REPEATED)
                     continue
                 claim = Claim.of(task)._replace(attempt=result.attempt, worker_id=worker_id)
             try:
-                pairs.append((result, claim, self._settle(worker_id, result, claim)))
+                ended.append(self._ended(worker_id, result, claim))
             except PayloadRefused as error:
                 answers[result.task_id] = _answer(result, Verdict.INVALID, str(error))
-        answers |= await self._save(pairs)
+                continue
+            answers[result.task_id] = _answer(result, Verdict.SAVED)
+        for task_id in await self._leases.settle(ended):
+            is_known = leased[task_id] is not None or task_id in tasks
+            answers[task_id] = _refused(answers[task_id], is_known=is_known)
         return [answers[result.task_id] for result in results]
 
-    async def _read(
-        self, worker_id: WorkerId, results: Sequence[RemoteResult]
-    ) -> dict[TaskId, Task]:
+    async def _read(self, ids: Sequence[TaskId]) -> dict[TaskId, Task]:
         """The tasks that this process did not hand out."""
-        unknown = tuple(
-            result.task_id
-            for result in results
-            if self._handouts.find(worker_id, result.task_id, result.attempt) is None
-        )
-        if not unknown:
+        if not ids:
             return {}
-        page = await self._store.list(TaskFilter(ids=unknown), limit=len(unknown))
+        page = await self._store.list(TaskFilter(ids=tuple(ids)), limit=len(ids))
         return {task.id: task for task in page.tasks}
 
     async def _is_repeat(self, task: Task, worker_id: WorkerId, result: RemoteResult) -> bool:
@@ -125,36 +139,28 @@ class Desk:
             for attempt in history.attempts
         )
 
-    def _settle(self, worker_id: WorkerId, result: RemoteResult, claim: Claim | None) -> Settlement:
+    def _ended(
+        self, worker_id: WorkerId, result: RemoteResult, claim: Claim | None
+    ) -> tuple[Claim, Outcome]:
+        """What the worker says. `PayloadRefused` for a result that no store may hold."""
         if claim is None:
             # No such task: for the store to refuse and count.
-            state, ended = _BARE_ENDS[result.status]
-            return Settlement(result.task_id, result.attempt, worker_id, state, ended, 0, 0)
-        outcome = self._judge.outcome(result, claim)
-        return self._judge.settle(claim, outcome)
+            return _claim_of_nothing(worker_id, result), Released()
+        match result.status:
+            case ResultStatus.COMPLETED:
+                return claim, Succeeded(_encoded(result.result, self._max_result))
+            case ResultStatus.FAILED:
+                error = self._error(claim, result.error)
+                return claim, Failed(error, retry_after=result.retry_after)
+            case ResultStatus.RELEASED:
+                return claim, Stopped() if claim.cancel_requested else Released()
 
-    async def _save(
-        self, pairs: Sequence[tuple[RemoteResult, Claim | None, Settlement]]
-    ) -> dict[TaskId, ResultAnswer]:
-        if not pairs:
-            return {}
-        refusals = await self._store.save([settlement for _, _, settlement in pairs])
-        refused = {refusal.task_id: refusal for refusal in refusals}
-        answers: dict[TaskId, ResultAnswer] = {}
-        for result, claim, _ in pairs:
-            refusal = refused.get(result.task_id)
-            if refusal is None:
-                answers[result.task_id] = _answer(result, Verdict.SAVED)
-            elif claim is None:
-                told = str(TaskNotFound(result.task_id))
-                answers[result.task_id] = _answer(result, Verdict.UNKNOWN, told)
-            else:
-                lost = LeaseLost(result.task_id, result.attempt)  # who has it now is not told
-                answers[result.task_id] = _answer(result, Verdict.STALE, str(lost))
-        known = [(claim, settlement) for _, claim, settlement in pairs if claim is not None]
-        self._handouts.drop([claim for claim, _ in known])
-        self._on_saved([pair for pair in known if pair[0].task_id not in refused])
-        return answers
+    def _error(self, claim: Claim, error: TaskError | None) -> TaskError:
+        if error is None:
+            return TaskError(type="Error", message="the worker did not say what went wrong")
+        secrets = self._judge.secrets_of(claim)
+        kind = storable(without(error.type, secrets), TYPE_LIMIT)
+        return storable_error(replace(error, type=kind), secrets)
 
 
 def _rounds(results: Sequence[RemoteResult]) -> Iterator[list[int]]:
@@ -175,3 +181,26 @@ def _answer(result: RemoteResult, verdict: Verdict, detail: str | None = None) -
     return ResultAnswer(
         task_id=result.task_id, attempt=result.attempt, verdict=verdict, detail=detail
     )
+
+
+def _refused(answer: ResultAnswer, *, is_known: bool) -> ResultAnswer:
+    if not is_known:
+        detail = str(TaskNotFound(answer.task_id))
+        return replace(answer, verdict=Verdict.UNKNOWN, detail=detail)
+    lost = LeaseLost(answer.task_id, answer.attempt)  # who has it now is not told
+    return replace(answer, verdict=Verdict.STALE, detail=str(lost))
+
+
+def _claim_of_nothing(worker_id: WorkerId, result: RemoteResult) -> Claim:
+    return Claim(
+        result.task_id, result.attempt, worker_id, "", "", Priority.NORMAL, b"", 0, 0, 0, None,
+        None, None, None, Cause.SUBMITTED, None, None, False,
+    )  # fmt: skip
+
+
+def _encoded(value: Json, limit: int) -> bytes:
+    """A result as it is stored; the rules are those of payloads."""
+    check_value(value, "result")
+    result = orjson.dumps(value)
+    check_size(result, limit, what="result")
+    return result

@@ -1,6 +1,6 @@
 """Beats for a worker from outside it, and buries it when it is gone.
 
-Used by the heart process of a worker on its own and by the supervisor of many. It beats only while
+Used by the heartbeat process of a lone worker and by the supervisor of many. It beats only while
 the watched process can run: one that is stopped (SIGSTOP, Ctrl-Z, a debugger) could not notice that
 its tasks were given away, so it must count as silent.
 """
@@ -22,7 +22,7 @@ from holdfast.worker.groups import kill_groups
 from holdfast.worker.line import Lease
 from holdfast.worker.liveness import Liveness, liveness
 
-log = EventLog("holdfast.heart")
+log = EventLog("holdfast.heartbeat")
 
 OPENER = "holdfast.wiring:open_store"
 """Who turns a URL into a store. By name: a worker does not know which stores there are."""
@@ -37,7 +37,7 @@ LAST_TRIES = 30.0
 
 
 class BeatStore(Protocol):
-    """The part of a store that a heart needs."""
+    """The part of a store that a heartbeat needs."""
 
     async def open(self) -> None: ...
 
@@ -72,7 +72,7 @@ class Stores:
             store = await self._store(lease.url)
             async with asyncio.timeout(max(PATIENCE, lease.heartbeat)):
                 return await store.beat(lease.worker_id)
-        except Exception as error:  # noqa: BLE001 - a heart that stops costs every running task
+        except Exception as error:  # noqa: BLE001 - a heartbeat that stops costs every running task
             self._say("beat", error)
             return None
 
@@ -115,7 +115,7 @@ class Stores:
             log.warning("store.lost", doing=doing, error=str(error) or "no answer")
 
 
-class Beater:
+class HeartbeatSender:
     """Beats for one process, whoever it says it is."""
 
     def __init__(self, stores: Stores, pid: int) -> None:

@@ -1,0 +1,41 @@
+"""Settles attempts at once, for whoever ends a few at a time and must know which of them count.
+
+A worker, which ends thousands a second, gathers them instead (`worker/settler.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from holdfast.announcing import Gate
+from holdfast.core.attempt import Claim, Refusal
+from holdfast.core.lifecycle import Outcome
+from holdfast.core.task import TaskId
+from holdfast.engine.judging import Judge
+from holdfast.engine.waking import Waker
+from holdfast.ports.store import TaskStore
+
+
+class Settling:
+    """Judge, save, say so in the log, wake whoever became ready."""
+
+    def __init__(self, store: TaskStore, judge: Judge, waker: Waker, gate: Gate) -> None:
+        self._store = store
+        self._judge = judge
+        self._waker = waker
+        self._gate = gate
+
+    async def settle(self, ended: Sequence[tuple[Claim, Outcome]]) -> Mapping[TaskId, Refusal]:
+        """These attempts of different tasks have ended thus. Returns those that were refused, since
+        somebody else was faster: nothing is said of them, and nobody is woken.
+        """
+        pairs = [(claim, self._judge.settle(claim, outcome)) for claim, outcome in ended]
+        if not pairs:
+            return {}
+        refusals = await self._store.save([settlement for _, settlement in pairs])
+        refused = {refusal.task_id: refusal for refusal in refusals}
+        saved = [pair for pair in pairs if pair[0].task_id not in refused]
+        for pair in saved:
+            self._gate.ended(*pair)
+        self._waker.saved((claim.queue, claim.lock, settled) for claim, settled in saved)
+        return refused

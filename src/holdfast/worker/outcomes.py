@@ -1,0 +1,92 @@
+"""Takes the outcomes of a worker's attempts: each becomes a settlement, which the settler saves.
+Once that is on disk the engine wakes whoever became ready.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from holdfast.announcing import Gate, announce
+from holdfast.core.attempt import Claim, Settlement
+from holdfast.core.lifecycle import Outcome, Succeeded, settle
+from holdfast.core.task import TaskId
+from holdfast.definitions.registry import Registry
+from holdfast.engine.judging import Judge, no_retry
+from holdfast.engine.waking import Ended, Waker
+from holdfast.logs import EventLog
+from holdfast.settings import Settings
+
+log = EventLog("holdfast.worker")
+
+
+class _Remembered(NamedTuple):
+    """What must be known of an attempt once its end is on disk."""
+
+    queue: str
+    lock: str | None
+    is_forgotten: bool
+
+
+class Outcomes:
+    """Enters how attempts ended."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        settings: Settings,
+        *,
+        save: Callable[[Settlement], None],
+        waker: Waker,
+        forget: Callable[[TaskId], None],
+        gate: Gate,
+    ) -> None:
+        self._forgetful = registry.forgetful
+        self._forget = forget
+        self._save = save
+        self._waker = waker
+        self._gate = gate
+        self._remembered: dict[tuple[TaskId, int], _Remembered] = {}
+        self.decide = Judge(registry, settings).settle
+        """What the task becomes, for somebody else to save."""
+
+    def enter(self, claim: Claim, outcome: Outcome) -> None:
+        """This attempt has ended thus."""
+        if isinstance(outcome, Succeeded):
+            settlement = settle(claim, outcome, backoff=no_retry, crash_limit=1)
+            is_forgotten = claim.name in self._forgetful
+            must_remember = is_forgotten or claim.lock is not None
+            if self._gate.open:
+                self._gate.completed(claim)
+        else:
+            is_forgotten = False
+            settlement = self.decide(claim, outcome)
+            must_remember = claim.lock is not None or settlement.cause is not None
+            announce(log, claim, settlement)
+        if must_remember:
+            self._remembered[claim.task_id, claim.attempt] = _Remembered(
+                claim.queue, claim.lock, is_forgotten
+            )
+        self._save(settlement)
+
+    def completed(self, claim: Claim) -> None:
+        """This one is on disk already, by its handler's own transaction."""
+        if self._gate.open:
+            self._gate.completed(claim)
+        if claim.name in self._forgetful:
+            self._forget(claim.task_id)
+        if claim.lock is not None:
+            self._waker.let_go((claim.lock,))
+
+    def saved(self, settlements: Sequence[Settlement]) -> None:
+        """These are on disk: whatever they made ready may start."""
+        if not self._remembered:
+            return
+        ended: list[Ended] = []
+        for one in settlements:
+            known = self._remembered.pop((one.task_id, one.attempt), None)
+            if known is not None:
+                ended.append((known.queue, known.lock, one))
+                if known.is_forgotten:
+                    self._forget(one.task_id)
+        self._waker.saved(ended)
