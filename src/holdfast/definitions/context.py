@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from contextvars import ContextVar
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from holdfast import logs
 from holdfast.announcing import fields_of
@@ -21,10 +21,15 @@ from holdfast.codec.text import storable
 from holdfast.core.attempt import Claim
 from holdfast.core.duration import Duration, parse_duration
 from holdfast.core.report import Said, bounded, read_cost, read_line, read_progress
-from holdfast.core.task import Cost, Progress
+from holdfast.core.task import Cost, NewTask, Priority, Progress
 from holdfast.core.trace import trace_id_of, traceparent_of
+from holdfast.definitions.handle import Handle
 from holdfast.definitions.stopping import Stopping
-from holdfast.errors import HoldfastError
+from holdfast.definitions.submittable import Submittable
+from holdfast.errors import HoldfastError, InvalidOption
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 LONGEST_LINE = 10_000
 """Characters of a log line; a longer one loses its middle."""
@@ -74,6 +79,10 @@ class ContextSink(Protocol):
     @property
     def stopping(self) -> Stopping:
         """The request to stop: cancelled, out of time, or the worker leaves."""
+        ...
+
+    def follow_up(self, new: NewTask) -> None:
+        """Store this task if and only if the attempt's success is."""
         ...
 
     def transaction(self) -> TaskTransaction:
@@ -167,6 +176,30 @@ class Context:
     def cost(self, units: float = 0.0, *, tokens_in: int = 0, tokens_out: int = 0) -> None:
         """Add to what this task has used so far."""
         self._sink.report(cost=read_cost(units, tokens_in, tokens_out))
+
+    def submit(self, task: Submittable[P, R], *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+        """Submit a follow-up, all or nothing: it exists if and only if this attempt is recorded as
+        completed, in the same commit. `ctx.submit(mail, user=7)`, or with options
+        `ctx.submit(mail.options(delay="5m"), user=7)`.
+
+        The arguments are checked now. The task is there when this one has completed, so the handle
+        is for its id; one whose unique or idempotency key leads to another task then is never
+        created. An idempotency key that was used with another body fails this attempt for good.
+        """
+        from holdfast.definitions.new_tasks import TaskMaker  # noqa: PLC0415 - it knows contexts
+
+        call = task.call(*args, **kwargs)
+        if call.options.connection is not None:
+            raise InvalidOption(
+                "connection",
+                "ctx.submit() goes with the task's own completion and takes no connection. Submit "
+                "through your connection with `task.options(connection=…).submit(…)`.",
+            )
+        settings = task.home.settings
+        starts = {priority: settings.aging.head_start(priority) for priority in Priority}
+        (new,) = TaskMaker(settings, starts).make([call])
+        self._sink.follow_up(new)
+        return Handle(task.home, new.id, call.definition.result_of)
 
     def extend(self, time: Duration) -> None:
         """Give this attempt more time: its timeout is now `time` from this moment."""

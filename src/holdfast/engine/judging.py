@@ -15,8 +15,8 @@ from typing import Never
 
 from holdfast.codec.hiding import marked_secrets, without
 from holdfast.codec.text import MESSAGE_LIMIT, TRACEBACK_LIMIT, storable
-from holdfast.core.attempt import Claim, Settlement
-from holdfast.core.lifecycle import Outcome, TimedOut, settle
+from holdfast.core.attempt import Claim, Refusal, Settlement
+from holdfast.core.lifecycle import Failed, Outcome, TimedOut, settle
 from holdfast.core.task import TaskError
 from holdfast.definitions.backoff import backoff_for
 from holdfast.definitions.registry import AnyDefinition
@@ -69,6 +69,12 @@ def out_of_time(timeout: float | None, what_then: str, traceback: str | None = N
     return TimedOut(
         TaskError(type=AttemptTimeout.__qualname__, message=message, traceback=traceback)
     )
+
+
+def refused_follow_up(refusal: Refusal) -> Failed:
+    """What an attempt submitted with its success cannot be stored, and never will be."""
+    said = refusal.conflict or ""
+    return Failed(TaskError(type="FollowUpRefused", message=said, retriable=False))
 
 
 def storable_error(error: TaskError, secrets: Collection[str] = ()) -> TaskError:

@@ -27,7 +27,8 @@ class Settling:
 
     async def settle(self, ended: Sequence[tuple[Claim, Outcome]]) -> Mapping[TaskId, Refusal]:
         """These attempts of different tasks have ended thus. Returns those that were refused, since
-        somebody else was faster: nothing is said of them, and nobody is woken.
+        somebody else was faster, or because what they bring along clashes: nothing is said of them,
+        and nobody is woken.
         """
         pairs = [(claim, self._judge.settle(claim, outcome)) for claim, outcome in ended]
         if not pairs:

@@ -12,11 +12,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from holdfast.core.attempt import Settlement
-from holdfast.core.task import Cause
+from holdfast.core.task import Cause, NewTask
 from holdfast.core.unfit import is_unfit
 from holdfast.ending import end
 from holdfast.logs import EventLog
@@ -101,6 +101,8 @@ class Waker:
         for queue, lock, one in ended:
             if lock is not None:
                 keys.add(lock)
+            if one.also is not None:
+                self._follow_ups(one.also.tasks, queues)
             if one.cause is None:
                 continue
             if not is_unfit(one):
@@ -114,6 +116,12 @@ class Waker:
             self._wake(queues)
         if keys:
             self.let_go(keys)
+
+    def _follow_ups(self, tasks: Sequence[NewTask], queues: Counter[str]) -> None:
+        """Tasks that were stored along with the end of an attempt."""
+        for new in tasks:
+            queues[new.queue] = EVERYBODY if new.requires else queues[new.queue] + 1
+        self._nudge(0.0)
 
     def let_go(self, keys: Collection[str]) -> None:
         """These locks were let go, and that is on disk."""

@@ -33,12 +33,12 @@ from holdfast.core.lifecycle import (
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Json, State, TaskError, TaskId, WorkerId
 from holdfast.definitions.context import Context, enter_context
-from holdfast.engine.judging import Judge
+from holdfast.engine.judging import Judge, refused_follow_up
 from holdfast.errors import HoldfastError
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.worker.run import Run, StopReason
-from holdfast.worker.verdict import accept, judge, stopped, unknown
+from holdfast.worker.verdict import accept, bringing, judge, stopped, unknown
 
 Until = Literal["idle", "empty"]
 """`idle`: nothing may start now. `empty`: nothing waits for a later time either."""
@@ -157,6 +157,7 @@ class Drain:
         else:
             run = Run(claim, definition, None, reports.append)
             outcome = await _attempt(run, raised.append)
+            outcome = bringing(outcome, run.follow_ups or (), definition)
         if isinstance(outcome, Unfit):  # there is no other worker here that might be fit
             outcome = replace(outcome, again_in=None)
         await store.report(reports)
@@ -175,7 +176,9 @@ class Drain:
     async def _save(self, store: Store, claim: Claim, outcome: Outcome) -> State:
         judge = Judge(self._app.registry, self._app.settings, draw=_no_jitter)
         settlement = judge.settle(claim, outcome)
-        await store.save([settlement])
+        for refusal in await store.save([settlement]):
+            settlement = judge.settle(claim, refused_follow_up(refusal))
+            await store.save([settlement])
         task = await store.get(claim.task_id)
         return settlement.state if task is None else task.state
 

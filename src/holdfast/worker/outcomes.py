@@ -8,11 +8,11 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from holdfast.announcing import Gate, announce
-from holdfast.core.attempt import Claim, Settlement
+from holdfast.core.attempt import Claim, Refusal, Settlement
 from holdfast.core.lifecycle import Outcome, Succeeded, settle
 from holdfast.core.task import TaskId
 from holdfast.definitions.registry import Registry
-from holdfast.engine.judging import Judge, no_retry
+from holdfast.engine.judging import Judge, no_retry, refused_follow_up
 from holdfast.engine.waking import Ended, Waker
 from holdfast.logs import EventLog
 from holdfast.settings import Settings
@@ -23,8 +23,7 @@ log = EventLog("holdfast.worker")
 class _Remembered(NamedTuple):
     """What must be known of an attempt once its end is on disk."""
 
-    queue: str
-    lock: str | None
+    claim: Claim
     is_forgotten: bool
 
 
@@ -55,7 +54,7 @@ class Outcomes:
         if isinstance(outcome, Succeeded):
             settlement = settle(claim, outcome, backoff=no_retry, crash_limit=1)
             is_forgotten = claim.name in self._forgetful
-            must_remember = is_forgotten or claim.lock is not None
+            must_remember = is_forgotten or claim.lock is not None or outcome.also is not None
             if self._gate.open:
                 self._gate.completed(claim)
         else:
@@ -64,9 +63,7 @@ class Outcomes:
             must_remember = claim.lock is not None or settlement.cause is not None
             announce(log, claim, settlement)
         if must_remember:
-            self._remembered[claim.task_id, claim.attempt] = _Remembered(
-                claim.queue, claim.lock, is_forgotten
-            )
+            self._remembered[claim.task_id, claim.attempt] = _Remembered(claim, is_forgotten)
         self._save(settlement)
 
     def completed(self, claim: Claim) -> None:
@@ -78,6 +75,12 @@ class Outcomes:
         if claim.lock is not None:
             self._waker.let_go((claim.lock,))
 
+    def clashed(self, refusal: Refusal) -> None:
+        """What its handler submitted cannot be, so neither can its success."""
+        known = self._remembered.pop((refusal.task_id, refusal.attempt), None)
+        if known is not None:
+            self.enter(known.claim, refused_follow_up(refusal))
+
     def saved(self, settlements: Sequence[Settlement]) -> None:
         """These are on disk: whatever they made ready may start."""
         if not self._remembered:
@@ -86,7 +89,7 @@ class Outcomes:
         for one in settlements:
             known = self._remembered.pop((one.task_id, one.attempt), None)
             if known is not None:
-                ended.append((known.queue, known.lock, one))
+                ended.append((known.claim.queue, known.claim.lock, one))
                 if known.is_forgotten:
                     self._forget(one.task_id)
         self._waker.saved(ended)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from holdfast.announcing import Gate
-from holdfast.core.attempt import Claim, Settlement
+from holdfast.core.attempt import Claim, Refusal, Settlement
 from holdfast.core.fleet import knows
 from holdfast.core.lifecycle import Outcome
 from holdfast.core.task import TaskId, WorkerId
@@ -79,7 +79,11 @@ class Parts:
         )
         self.reporter = Reporter(store, loop, self.membership.refused)
         self.settler = Settler(
-            store, self.reporter, on_saved=self._saved, on_refused=self.membership.refused
+            store,
+            self.reporter,
+            on_saved=self._saved,
+            on_clashed=self._clashed,
+            on_refused=self.membership.refused,
         )
         self._store = store
         self.waker = Waker(store, dispatcher.wake, own=settings.served_queues, nudge=self._nudge)
@@ -169,6 +173,9 @@ class Parts:
     def _saved(self, settlements: Sequence[Settlement]) -> None:
         self.outcomes.saved(settlements)
         self.feeder.room()
+
+    def _clashed(self, refusal: Refusal) -> None:
+        self.outcomes.clashed(refusal)
 
     def _gate_closed(self, seconds: float) -> None:
         """So many start and end that single ones are shown no more: count them instead."""

@@ -22,7 +22,7 @@ from typing import Any, Protocol
 
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Outcome
-from holdfast.core.task import Cost, Progress
+from holdfast.core.task import Cost, NewTask, Progress
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.stopping import Stopping
 from holdfast.errors import AttemptTimeout, LeaseLost, Unsupported
@@ -62,6 +62,7 @@ class Run:
         "deadline",
         "definition",
         "ended",
+        "follow_ups",
         "on_extend",
         "on_stop",
         "started",
@@ -87,6 +88,7 @@ class Run:
         self.on_extend: Callable[[Run], None] | None = None
         self.ended = False
         self.completion: Completion | None = None
+        self.follow_ups: list[NewTask] | None = None
         self._reports = reports
         self._host = host
         self._transaction: RunTransaction | None = None
@@ -138,6 +140,11 @@ class Run:
         claim = self.claim
         logs = () if log is None else (log,)
         self._reports(Report(claim.task_id, claim.attempt, claim.worker_id, progress, cost, logs))
+
+    def follow_up(self, new: NewTask) -> None:
+        if self.follow_ups is None:
+            self.follow_ups = []
+        self.follow_ups.append(new)
 
     def extend(self, seconds: float) -> None:
         """Move the deadline to `seconds` from now. A run without a timeout needs none."""

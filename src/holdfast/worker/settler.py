@@ -39,11 +39,13 @@ class Settler:
         reporter: Reporter,
         *,
         on_saved: Callable[[Sequence[Settlement]], None],
+        on_clashed: Callable[[Refusal], None],
         on_refused: Callable[[Sequence[Refusal]], Awaitable[None]],
     ) -> None:
         self._store = store
         self._reporter = reporter
         self._on_saved = on_saved
+        self._on_clashed = on_clashed
         self._on_refused = on_refused
         self._waiting: list[Settlement] = []
         self._bytes = 0
@@ -116,8 +118,15 @@ class Settler:
             raise
         finally:
             self._saving = ()
+        clashed = [refusal for refusal in refusals if refusal.conflict is not None]
+        if clashed:
+            refusals = [refusal for refusal in refusals if refusal.conflict is None]
+            running = {(refusal.task_id, refusal.attempt) for refusal in clashed}
+            batch = [one for one in batch if (one.task_id, one.attempt) not in running]
         self.saved += len(batch)
         self._on_saved(batch)
+        for refusal in clashed:
+            self._on_clashed(refusal)
         if refusals:
             await self._tell(refusals)
 

@@ -26,7 +26,7 @@ from holdfast.worker.middleware.chain import Execute
 from holdfast.worker.pace import Pace
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.transactions import TransactionHost
-from holdfast.worker.verdict import judge, stopped, unknown
+from holdfast.worker.verdict import bringing, judge, stopped, unknown
 
 log = EventLog("holdfast.worker")
 
@@ -348,6 +348,8 @@ class Slots:
         return judge(run.definition, run.claim.payload, error)
 
     def _conclude(self, run: Run, outcome: Outcome) -> None:
+        if run.follow_ups is not None:
+            outcome = bringing(outcome, run.follow_ups, run.definition)
         if self._settled and run in self._settled:
             self._settled.discard(run)
             return

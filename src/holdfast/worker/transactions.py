@@ -15,7 +15,7 @@ same commit: on SQLite nobody else may write meanwhile, and afterwards the fence
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
@@ -23,6 +23,7 @@ from typing import Any, Final, Protocol, TypeVar
 
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Succeeded, settle
+from holdfast.core.task import NewTask
 from holdfast.definitions.definition import Definition
 from holdfast.engine.judging import no_retry
 from holdfast.errors import HoldfastError, StoreUnavailable
@@ -124,6 +125,9 @@ class Transacting(Protocol):
     definition: Definition[..., Any, Any]
     completion: Completion | None
 
+    @property
+    def follow_ups(self) -> Sequence[NewTask] | None: ...
+
     def refuse_if_stopped(self) -> None:
         """Raise if the attempt was told to stop."""
         ...
@@ -137,6 +141,7 @@ class RunTransaction:
         self._host = host
         self._result = _NULL
         self._opened: AbstractAsyncContextManager[object] | None = None
+        self._is_blocking = False
         self.is_open = False
 
     def complete(self, result: Any) -> None:
@@ -177,6 +182,7 @@ class RunTransaction:
             )
         if self._opened is not None:
             raise HoldfastError("the handler is inside its transaction already; use its connection")
+        self._is_blocking = blocking
         opened = self._opened = self._open(blocking=blocking)
         try:
             connection = await opened.__aenter__()
@@ -209,10 +215,23 @@ class RunTransaction:
         finally:
             host.reports.let_go(claim)
 
+    async def _add_follow_ups(self, inside: Transaction) -> None:
+        """What the handler submitted through its context goes into the same commit."""
+        tasks = self._run.follow_ups
+        if not tasks:
+            return
+        store, connection = await self._host.store(), inside.connection
+        window = self._run.definition.home.settings.idempotency_window
+        if self._is_blocking:
+            await asyncio.to_thread(store.add_within, connection, tasks, idempotency_window=window)
+        else:
+            await store.add_within_async(connection, tasks, idempotency_window=window)
+
     async def _commit(self, inside: Transaction) -> None:
         self._run.refuse_if_stopped()
         claim, host = self._run.claim, self._host
         settlement = settle(claim, Succeeded(self._result), backoff=no_retry, crash_limit=1)
+        await self._add_follow_ups(inside)
         completion = self._run.completion = Completion()
         committed: bool | None = None
         report = host.reports.take(claim)

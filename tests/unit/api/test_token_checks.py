@@ -12,7 +12,7 @@ import pytest
 
 from holdfast.core.record import Record
 from holdfast.core.task import Priority
-from holdfast.core.token import TOKEN, Bounds, RateLimit, Scope, Token
+from holdfast.core.token import TOKEN, Bounds, RateLimit, Scope
 from holdfast.errors import InvalidOption
 from holdfast.stores.memory.store import MemoryStore
 from holdfast.testing.clock import FakeClock
@@ -127,15 +127,15 @@ async def test_a_token_in_use_is_looked_up_once_a_second_at_most(
 async def test_a_lookup_under_way_does_not_bring_a_revoked_token_back(store: Counting) -> None:
     tokens = Tokens(store)
     _, text = await tokens.create("ci", "read")
-    look = store.token
+    look = store.record
 
-    async def revoked_meanwhile(token_id: str) -> Token | None:
-        found = await look(token_id)
-        store.token = look  # type: ignore[method-assign] # a race, made to happen
-        await tokens.revoke(token_id)
+    async def revoked_meanwhile(kind: str, key: str) -> Record | None:
+        found = await look(kind, key)
+        store.record = look  # type: ignore[method-assign] # a race, made to happen
+        await tokens.revoke(key)
         return found
 
-    store.token = revoked_meanwhile  # type: ignore[method-assign] # see above
+    store.record = revoked_meanwhile  # type: ignore[method-assign] # see above
     await tokens.check(text)
 
     assert await tokens.check(text) is None

@@ -41,7 +41,13 @@ def a_settlement(number: int, result: bytes = b"null") -> Settlement:
 
 def a_settler(tray: Tray) -> Settler:
     reporter = Reporter(cast("Any", tray), asyncio.get_running_loop(), ignore)
-    return Settler(cast("Any", tray), reporter, on_saved=lambda saved: None, on_refused=ignore)
+    return Settler(
+        cast("Any", tray),
+        reporter,
+        on_saved=lambda saved: None,
+        on_clashed=lambda clashed: None,
+        on_refused=ignore,
+    )
 
 
 async def settle_down() -> None:

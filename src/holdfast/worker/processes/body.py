@@ -11,7 +11,7 @@ from typing import Any
 
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Failed, Outcome
-from holdfast.core.task import Cost, Progress
+from holdfast.core.task import Cost, NewTask, Progress
 from holdfast.definitions.context import Context, enter_context
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.stopping import Stopping
@@ -22,7 +22,7 @@ from holdfast.worker.processes.memory import capped, over_limit
 from holdfast.worker.processes.transactions import ChildTransactionHost
 from holdfast.worker.processes.wire import EXTEND, LOOKED, Frame, key_of
 from holdfast.worker.transactions import Completion, RunTransaction
-from holdfast.worker.verdict import accept, describe, judge
+from holdfast.worker.verdict import accept, bringing, describe, judge
 
 
 class _Looks(Stopping):
@@ -61,12 +61,16 @@ class LineSink:
         self._host = host
         self._transaction: RunTransaction | None = None
         self.stopping: Stopping = _Looks(claim, channel)
+        self.follow_ups: list[NewTask] = []
 
     def report(
         self, *, progress: Progress | None = None, cost: Cost | None = None, log: str | None = None
     ) -> None:
         claim, logs = self.claim, () if log is None else (log,)
         self._host.put(Report(claim.task_id, claim.attempt, claim.worker_id, progress, cost, logs))
+
+    def follow_up(self, new: NewTask) -> None:
+        self.follow_ups.append(new)
 
     def extend(self, seconds: float) -> None:
         self._channel.send(Frame(EXTEND, seconds, about=key_of(self.claim)))
@@ -123,7 +127,8 @@ class Body:
             value = definition.handler(*args, **kwargs)
             if definition.is_async:
                 value = asyncio.run(self._await(value))
-        return accept(definition, claim.payload, value)
+        outcome = accept(definition, claim.payload, value)
+        return bringing(outcome, sink.follow_ups, definition) if sink.follow_ups else outcome
 
     def _end_unless_original(self, error: BaseException | None = None) -> None:
         # Asked of the kernel: a fork that C code made has run none of Python's hooks.

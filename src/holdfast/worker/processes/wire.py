@@ -13,6 +13,7 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import asdict
+from datetime import datetime
 from typing import NamedTuple, assert_never
 
 from holdfast.core.attempt import Claim, Report
@@ -26,7 +27,8 @@ from holdfast.core.lifecycle import (
     Unfit,
     WorkerLost,
 )
-from holdfast.core.task import Cause, Json, Priority, Reason, TaskError
+from holdfast.core.record import Changes
+from holdfast.core.task import Cause, Json, NewTask, Priority, Reason, TaskError
 
 HELLO, READY, REFUSED = "hello", "ready", "refused"
 RUN, OUTCOME = "run", "outcome"
@@ -112,8 +114,8 @@ def pack_outcome(outcome: Outcome, about: AttemptKey | None) -> Frame:
     """Say how the attempt ended. A child cannot say it was stopped or lost: it does not know."""
     head: Json
     match outcome:
-        case Succeeded(result):
-            return Frame(OUTCOME, {"is": "succeeded"}, result, about)
+        case Succeeded(result, also):
+            return Frame(OUTCOME, {"is": "succeeded", "also": _pack_changes(also)}, result, about)
         case Failed(error, retry_after):
             head = {"is": "failed", "error": asdict(error), "retry_after": retry_after}
             return Frame(OUTCOME, head, about=about)
@@ -131,7 +133,7 @@ def unpack_outcome(frame: Frame) -> Succeeded | Failed | Released | Unfit:
     head = frame.head
     match head["is"]:
         case "succeeded":
-            return Succeeded(frame.body)
+            return Succeeded(frame.body, _unpack_changes(head["also"]))
         case "failed":
             return Failed(TaskError(**head["error"]), head["retry_after"])
         case "unfit":
@@ -139,3 +141,38 @@ def unpack_outcome(frame: Frame) -> Succeeded | Failed | Released | Unfit:
             return Unfit(error, reason, head["again_in"], head["needs"])
         case _:
             return Released(head["delay"])
+
+
+def _pack_changes(also: Changes | None) -> Json:
+    if also is None:
+        return None
+    return [also.id, also.idempotency_window, list(map(_pack_task, also.tasks))]
+
+
+def _unpack_changes(packed: Json) -> Changes | None:
+    if packed is None:
+        return None
+    commit, window, tasks = packed
+    return Changes(commit, tuple(map(_unpack_task, tasks)), (), window)
+
+
+def _pack_task(new: NewTask) -> Json:
+    return new._asdict() | {
+        "payload": new.payload.decode("latin-1"),  # any bytes, as text
+        "requires": sorted(new.requires),
+        "run_at": None if new.run_at is None else new.run_at.isoformat(),
+        "expires_at": None if new.expires_at is None else new.expires_at.isoformat(),
+    }
+
+
+def _unpack_task(packed: Json) -> NewTask:
+    run_at, expires_at = packed["run_at"], packed["expires_at"]
+    read = {
+        "payload": packed["payload"].encode("latin-1"),
+        "priority": Priority(packed["priority"]),
+        "requires": frozenset(packed["requires"]),
+        "tags": tuple(packed["tags"]),
+        "run_at": None if run_at is None else datetime.fromisoformat(run_at),
+        "expires_at": None if expires_at is None else datetime.fromisoformat(expires_at),
+    }
+    return NewTask(**packed | read)
