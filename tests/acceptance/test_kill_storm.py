@@ -11,7 +11,7 @@ from tests.acceptance.storm import ARGUMENTS, CRASHES, SETTINGS, Killer, kill_st
 
 from holdfast.core.task import Cause, State
 
-pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(300)]
 
 SECONDS = 10
 TASKS = 4_000
