@@ -1,8 +1,9 @@
 # Three commands: `make run` starts the service, `make demo` kills a worker, `make test` proves it.
 # Each makes its own environment in .venv first; nothing else is needed but Python 3.11 and make.
+# With PYTHON=python3.13 it makes and uses one of that version instead: .venv-3.13.
 
 .DEFAULT_GOAL := help
-BIN := .venv/bin
+BIN := $(if $(PYTHON),$(shell PYTHON="$(PYTHON)" scripts/setup where),.venv)/bin
 # Most tests wait for processes and clocks, so more of them than cores; those that kill are heavier.
 JOBS ?= 5
 HEAVY_JOBS ?= 3
@@ -12,10 +13,10 @@ UNLESS_NONE = $(if $(ARGS),|| [ $$? -eq 5 ])
 # Tests start hundreds of Python processes: each may use what the one before it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run demo test quick check format setup bench soak docs build clean
+.PHONY: help run demo test test-quick check format setup bench soak docs build clean
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 run: ## Run the service on an embedded store with demo tasks flowing; Ctrl-C stops it
 	@scripts/setup run
@@ -30,7 +31,7 @@ test: ## Run every test, the ones that kill processes included
 	$(PYTEST) -n $(JOBS) --ignore tests/acceptance $(ARGS) $(UNLESS_NONE)
 	$(PYTEST) -n $(HEAVY_JOBS) tests/acceptance $(ARGS) $(UNLESS_NONE)
 
-quick: ## Run the tests that start no servers, in a few minutes: one part at a time, and two stores
+test-quick: ## Run the tests that start no servers, within two minutes: single parts, and two stores
 	@scripts/setup test
 	$(PYTEST) -n $(JOBS) tests/unit tests/conformance/test_memory.py tests/conformance/test_sqlite.py $(ARGS)
 
@@ -46,7 +47,7 @@ format: ## Format the code and fix what ruff can fix
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-setup: ## Make the environment for development in .venv
+setup: ## Make the environment for development
 	@scripts/setup test
 
 bench: ## Measure this machine: Holdfast beside raw SQL and its peers, and write the page of it
@@ -67,5 +68,5 @@ build: ## Build the wheel into dist/
 	@ls dist
 
 clean: ## Remove the environment, the caches and what was built
-	rm -rf .venv .bench dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-* .bench dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

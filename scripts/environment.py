@@ -1,4 +1,6 @@
-"""Make `.venv` and keep it up to date. Standard library only; `scripts/setup` starts it.
+"""Make the environment and keep it up to date. Standard library only; `scripts/setup` starts it.
+
+It is `.venv`; or, if `PYTHON` asks for a Python, one of that version beside it: `.venv-3.13`.
 
 Debian splits pip off Python: a bare `python3` can make an environment, but not fill it. So pip
 comes from the first of these that works, and nothing outside the clone is touched before the last:
@@ -32,7 +34,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-VENV = ROOT / ".venv"
+OWN = f".venv-{sys.version_info.major}.{sys.version_info.minor}"
+VENV = ROOT / (OWN if os.environ.get("PYTHON") else ".venv")
 PYTHON = VENV / "bin" / "python"
 REQUIREMENTS = ROOT / "requirements-test.txt"
 PURPOSES = {
@@ -52,8 +55,11 @@ class Unable(Exception):
 
 def main(arguments: list[str]) -> int:
     purpose = arguments[0] if arguments else "test"
+    if arguments == ["where"]:
+        sys.stdout.write(f"{VENV.name}\n")
+        return 0
     if purpose not in PURPOSES or len(arguments) > 1:
-        say(f"usage: scripts/setup [{' | '.join(PURPOSES)}]")
+        say(f"usage: scripts/setup [{' | '.join(PURPOSES)} | where]")
         return 2
     with locked(ROOT):
         if is_current(purpose):
@@ -68,9 +74,9 @@ def main(arguments: list[str]) -> int:
 
 def prepare(purpose: str) -> None:
     if not works(PYTHON):
-        say(f"making .venv with Python {sys.version.split()[0]}")
+        say(f"making {VENV.name} with Python {sys.version.split()[0]}")
         make_environment()
-    say(f"installing what `{purpose}` needs into .venv (once; this takes a minute)")
+    say(f"installing what `{purpose}` needs into {VENV.name} (once; this takes a minute)")
     options = ["--quiet", "--disable-pip-version-check", "--no-input"]
     install = [str(PYTHON), "-m", "pip", "install", *options, *PURPOSES[purpose]]
     if subprocess.run(install, env=clean_environment(), check=False).returncode != 0:
@@ -140,7 +146,7 @@ def make_environment() -> None:
     shutil.rmtree(VENV, ignore_errors=True)
     tried = "\n".join(problems)
     raise Unable(
-        f"could not make .venv. Tried:\n{tried}\n"
+        f"could not make {VENV.name}. Tried:\n{tried}\n"
         "Run this once, then the same command again:  sudo apt-get install python3-venv"
     )
 

@@ -1,8 +1,11 @@
 """Stages for the tests of this folder, on a file unless a test asks for other stores.
 
-@on_every_store                          # SQLite, PostgreSQL, PostgreSQL with Redis, MongoDB
+@on_every_store                          # SQLite, PostgreSQL, MongoDB
 @on_sql                                  # only the first two
 def test_it(stage: Stage) -> None: ...
+
+What every store must do is tried on each by the conformance suites. Here a test asks for more than
+one only where what happens outside of a store depends on it: kills, stops, transactions.
 """
 
 from __future__ import annotations
@@ -21,11 +24,11 @@ from holdfast.testing.servers.postgres import PostgresServer
 MakeStage = Callable[..., Stage]
 MakePlace = Callable[[], dict[str, str]]
 
-STORES = ("sqlite", "postgres", "redis", "mongo")
-"""`redis` is PostgreSQL with Redis for the wake-ups."""
+STORES = ("sqlite", "postgres", "mongo")
 
 on_every_store = pytest.mark.parametrize("store", STORES, indirect=True)
-on_every_version = pytest.mark.parametrize("store", [*STORES, "postgres16"], indirect=True)
+on_every_store_and_redis = pytest.mark.parametrize("store", [*STORES, "redis"], indirect=True)
+"""`redis` is PostgreSQL with Redis for the wake-ups."""
 on_sql = pytest.mark.parametrize("store", ["sqlite", "postgres"], indirect=True)
 on_postgres = pytest.mark.parametrize("store", ["postgres"], indirect=True)
 on_own_postgres = pytest.mark.parametrize("store", ["own_postgres"], indirect=True)

@@ -34,13 +34,14 @@ def crash(trial: Trial, server: PostgresServer, *, times: int = 3) -> None:
 def stay_away(trial: Trial, server: PostgresServer, *, seconds: float) -> None:
     """The server goes in good order and comes back later; the workers say little meanwhile."""
     before = [worker.said() for worker in trial.workers]
+    began = time.monotonic()
     server.restart("fast", away=seconds)
-    returned = now()
+    returned, away = now(), time.monotonic() - began
     said = [said_since(*each) for each in zip(trial.workers, before, strict=True)]
     trial.progress(100)
     assert_prompt(trial.end(), returned)
     for each in said:
-        assert_calm(each, seconds=seconds)
+        assert_calm(each, seconds=away)
         assert "store.lost" in each
         assert server.password not in each
     assert trial.load.refused > 0

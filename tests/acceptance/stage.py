@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import os
 import signal
@@ -18,6 +19,7 @@ from holdfast.core.lifecycle import TERMINAL, UNFINISHED
 from holdfast.core.query import TaskFilter
 from holdfast.testing.checker import Broken, Picture, check, collect
 from holdfast.testing.startlog import StartLog
+from holdfast.wiring import open_store
 
 T = TypeVar("T")
 
@@ -88,7 +90,8 @@ class Stage:
         }
         self.environment |= _variables(settings)
         if url is not None and not url.startswith("sqlite"):
-            self.command("migrate")  # here and not in the first of the workers that race for it
+            # Here and not in the first of the workers that race for it.
+            asyncio.run(open_store(url).migrate())
         self.shop: Any = self._load()
         self.app: Holdfast = self.shop.app
 

@@ -97,7 +97,7 @@ def kill_storm(stage: Stage, *, tasks: int, seconds: float, seed: int) -> Toll:
         acknowledged += ids(stage.app.submit_many(calls[start : start + BATCH]))
         time.sleep(seconds / (tasks / 2 / BATCH) * 0.6)  # spread over the storm
     killing.join()
-    until(lambda: not stage.unfinished(), within=60 + tasks / 50)
+    until(lambda: not stage.unfinished(), within=120 + tasks / 50)
     broken = [str(each) for each in stage.broken(acknowledged, crash_limit=CRASHES)]
     pictures = stage.pictures()
     if len(acknowledged) != len(pictures):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from tests.acceptance.conftest import MakeStage, on_sql
+from tests.acceptance.conftest import MakeStage
 from tests.acceptance.stage import until
 
 from holdfast.core.query import TaskFilter
@@ -17,7 +17,6 @@ SHORT = {"lease": "2s", "heartbeat": "0.5s", "sweep": "0.5s", "poll": "0.2s"}
 DONE = frozenset({State.COMPLETED})
 
 
-@on_sql
 def test_what_a_blocked_worker_has_not_started_is_done_by_others(make_stage: MakeStage) -> None:
     stage = make_stage(**SHORT)
     # It claims far ahead, as these are short, and the blocker comes in the middle of them.
@@ -43,7 +42,6 @@ def test_what_a_blocked_worker_has_not_started_is_done_by_others(make_stage: Mak
     assert stage.broken([blocker.id]) == []
 
 
-@on_sql
 def test_a_worker_whose_loop_is_blocked_for_ever_is_replaced(make_stage: MakeStage) -> None:
     stage = make_stage(**SHORT)
     worker = stage.worker("-c", "3")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import signal
 
 import pytest
-from tests.acceptance.conftest import on_sql
 from tests.acceptance.stage import Stage, descendants, ids, is_alive, send, until
 
 from holdfast.core.task import AttemptEnd, Cause, Reason, State
@@ -13,7 +12,6 @@ from holdfast.core.task import AttemptEnd, Cause, Reason, State
 pytestmark = pytest.mark.acceptance
 
 
-@on_sql
 def test_a_call_that_holds_the_interpreter_for_two_leases_starts_once(stage: Stage) -> None:
     stage.worker("-c", "2")
     stage.worker("-c", "2")
@@ -56,7 +54,6 @@ def test_children_die_with_their_worker_process_and_the_task_goes_on(stage: Stag
     assert stage.broken([handle.id]) == []
 
 
-@on_sql
 @pytest.mark.parametrize("kind", ["poison", "poison_child"])
 def test_a_poison_pill_stops_and_its_neighbours_complete(stage: Stage, kind: str) -> None:
     stage.worker("--processes", "2", "-c", "4")

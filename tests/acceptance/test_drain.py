@@ -6,7 +6,7 @@ import signal
 import time
 
 import pytest
-from tests.acceptance.conftest import MakeStage, on_sql
+from tests.acceptance.conftest import MakeStage
 from tests.acceptance.stage import Stage, until
 
 from holdfast.core.fleet import WorkerStatus
@@ -75,7 +75,6 @@ def test_a_second_sigterm_means_now(make_stage: MakeStage) -> None:
     assert [a.ended for a in handle.history().attempts] == [AttemptEnd.RELEASED]
 
 
-@on_sql
 def test_a_deploy_under_load_starts_nothing_twice_without_cause(make_stage: MakeStage) -> None:
     stage = make_stage(**SHORT, drain="0.3s")
     first = stage.worker("--processes", "2", "-c", "4")

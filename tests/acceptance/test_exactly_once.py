@@ -38,7 +38,7 @@ def test_rows_written_in_the_tasks_transaction_are_there_exactly_once(
     numbers = sorted(number for number, _ in rows)
     assert numbers == [n for n in range(-tasks, tasks + 1) if n], "a row is missing, or there twice"
     assert stage.app.count(state="completed") == 2 * tasks
-    assert len(killer.killed) >= 10
+    assert len(killer.killed) >= 5
     assert any(attempt > 1 for _, attempt in rows), "the storm hit nobody"
 
 

@@ -7,12 +7,11 @@ import random
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.acceptance.conftest import on_every_store
 from tests.acceptance.stage import Stage, ids, overload, until
 
 from holdfast.core.task import Priority, State
 
-pytestmark = [pytest.mark.acceptance, on_every_store]
+pytestmark = pytest.mark.acceptance
 
 
 def test_a_task_that_requires_a_capability_waits_for_it_and_others_flow_past(stage: Stage) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import signal
 
 import pytest
-from tests.acceptance.conftest import on_every_store
+from tests.acceptance.conftest import on_sql
 from tests.acceptance.stage import Stage, send, until
 from tests.stopping import stop_between_writes
 
 from holdfast.core.task import AttemptEnd, Cause, State
 
-pytestmark = [pytest.mark.acceptance, on_every_store]
+pytestmark = [pytest.mark.acceptance, on_sql]
 
 
 @pytest.mark.parametrize("whole", [False, True], ids=["its process", "its whole family"])

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 from pytest_bdd import given, parsers, scenario, then, when
-from tests.acceptance.conftest import MakePlace, MakeStage, on_every_version
+from tests.acceptance.conftest import MakePlace, MakeStage, on_every_store
 from tests.acceptance.stage import Stage, ids, until
 
 from holdfast import Handle
 
-pytestmark = [pytest.mark.acceptance, on_every_version]
+pytestmark = [pytest.mark.acceptance, on_every_store]
 
 FEATURE = "features/processing.feature"
 

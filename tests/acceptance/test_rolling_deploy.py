@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance.conftest import MakeStage, on_every_store, on_sql
+from tests.acceptance.conftest import MakeStage, on_sql
 from tests.acceptance.stage import Stage, until
 
 from holdfast.core.query import TaskFilter
@@ -72,7 +72,7 @@ def results(stage: Stage, handles: list[Any]) -> list[Any]:
     return [json.loads(task.result or b"null") for task in tasks]
 
 
-@on_every_store
+@on_sql
 def test_old_and_new_code_side_by_side_lose_and_charge_nothing(
     make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,7 +104,6 @@ def test_old_and_new_code_side_by_side_lose_and_charge_nothing(
         assert worker.wait() == 0
 
 
-@on_sql
 def test_what_nobody_knows_waits_is_told_of_and_is_given_up_in_time(
     make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

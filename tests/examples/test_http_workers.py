@@ -20,17 +20,31 @@ from holdfast.core.fleet import WorkerStatus
 both = pytest.mark.parametrize("kind", sorted(COMMANDS))
 
 
+@pytest.fixture(scope="module")
+def _shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    yield from _serving(f"sqlite:///{tmp_path_factory.mktemp('service')}/tasks.db")
+
+
 @pytest.fixture
-def service(tmp_path: Path) -> Iterator[Service]:
-    service = Service(f"sqlite:///{tmp_path}/tasks.db")
-    service.start()
-    yield service
-    service.close()
+def service(_shared: Service) -> Iterator[Service]:
+    """For tests that leave the server running."""
+    yield _shared
+    _shared.clear()
+
+
+@pytest.fixture
+def own_service(tmp_path: Path) -> Iterator[Service]:
+    """A server to kill."""
+    yield from _serving(f"sqlite:///{tmp_path}/tasks.db")
 
 
 @pytest.fixture
 def on_postgres(fresh_database: str) -> Iterator[Service]:
-    service = Service(fresh_database)
+    yield from _serving(fresh_database)
+
+
+def _serving(url: str) -> Iterator[Service]:
+    service = Service(url)
     service.start()
     yield service
     service.close()
@@ -53,8 +67,9 @@ def test_a_worker_runs_tasks_and_says_how_they_ended(service: Service, kind: str
 
 @both
 def test_a_worker_carries_on_when_the_server_was_killed_while_it_waited(
-    service: Service, kind: str
+    own_service: Service, kind: str
 ) -> None:
+    service = own_service
     worker = service.worker(kind)
     first = service.submit("words", {"text": "one"})
     service.reaches(first, "completed")
@@ -70,7 +85,10 @@ def test_a_worker_carries_on_when_the_server_was_killed_while_it_waited(
 
 
 @both
-def test_a_result_reaches_a_server_that_was_killed_meanwhile(service: Service, kind: str) -> None:
+def test_a_result_reaches_a_server_that_was_killed_meanwhile(
+    own_service: Service, kind: str
+) -> None:
+    service = own_service
     worker = service.worker(kind)
     task_id = service.submit("wait", {"seconds": 1.0})
     worker.hears("started")
@@ -172,12 +190,12 @@ def test_an_operator_can_send_a_worker_home(service: Service, kind: str) -> None
 
 
 @both
-def test_a_stopping_server_does_not_wait_for_its_polls(service: Service, kind: str) -> None:
-    service.worker(kind)
+def test_a_stopping_server_does_not_wait_for_its_polls(own_service: Service, kind: str) -> None:
+    own_service.worker(kind)
     time.sleep(0.3)  # it polls
     began = time.monotonic()
 
-    assert service.end(signal.SIGTERM) == 0
+    assert own_service.end(signal.SIGTERM) == 0
 
     assert time.monotonic() - began < 5.0
 
@@ -191,15 +209,12 @@ def test_a_worker_whose_token_was_revoked_ends_and_says_so(service: Service, kin
     assert worker.process.wait(SOON) == 1
 
 
-@pytest.mark.parametrize("where", ["service", "on_postgres"])
-def test_nothing_is_lost_when_the_server_is_killed_again_and_again(
-    request: pytest.FixtureRequest, where: str
-) -> None:
-    service: Service = request.getfixturevalue(where)
+def test_nothing_is_lost_when_the_server_is_killed_again_and_again(own_service: Service) -> None:
+    service = own_service
     workers = [service.worker(kind, capacity=4) for kind in sorted(COMMANDS)]
     tasks = [service.submit("wait", {"seconds": 0.02 * (n % 5)}) for n in range(200)]
 
-    for kills in range(1, 6):
+    for kills in range(1, 4):
         until(partial(_have_reported, workers, 20 * kills), "some results")
         service.end(signal.SIGKILL)
         service.start()

@@ -86,11 +86,21 @@ class Crew:
         while len(self._members) < self.size:
             self._members.append(Member())
         racers = self._members[: len(arguments)]
-        for member, given in zip(racers, arguments, strict=True):
-            member.prepare(url, act, given)
-        for member in racers:
-            member.tell(GO)
-        return [member.hear() for member in racers]
+        try:
+            for member, given in zip(racers, arguments, strict=True):
+                member.prepare(url, act, given)
+            for member in racers:
+                member.tell(GO)
+            return [member.hear() for member in racers]
+        except BaseException:
+            self._dismiss()
+            raise
+
+    def _dismiss(self) -> None:
+        """Whoever has more to say must not say it in the next race."""
+        for member in self._members:
+            member.kill()
+        self._members = []
 
     def close(self) -> None:
         for member in self._members:

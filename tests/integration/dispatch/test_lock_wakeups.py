@@ -39,7 +39,6 @@ WAYS = {
     "sqlite-sockets": "sockets",
     "postgres-notify": "listen",
     "postgres-redis": "redis",
-    "mongo-redis": "redis",
 }
 
 
@@ -120,13 +119,10 @@ def street(
 ) -> Street:
     monkeypatch.setattr(postgres, "REPEATS", LOOKS)  # the last, after 0.5 s, is for slow commits
     store, _, way = str(request.param).partition("-")
-    match store:
-        case "sqlite":
-            url = f"sqlite:///{tmp_path / 'street.db'}"
-        case "postgres":
-            url = request.getfixturevalue("fresh_database")
-        case _:
-            url = request.getfixturevalue("fresh_mongo")
+    if store == "sqlite":
+        url = f"sqlite:///{tmp_path / 'street.db'}"
+    else:
+        url = request.getfixturevalue("fresh_database")
     redis_url = None
     if way == "redis":
         server: RedisServer = request.getfixturevalue("redis_server")

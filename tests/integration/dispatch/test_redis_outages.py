@@ -1,4 +1,4 @@
-"""Redis absent, killed, emptied, flushed, paused, slow, demoted: it costs latency, one line of log
+"""Redis absent, killed, emptied, flushed, paused, slow: it costs latency, one line of log
 for each change, and it is back within five seconds.
 """
 
@@ -163,20 +163,6 @@ async def test_a_paused_redis_holds_up_nobody(
     assert changes.said == ["dispatch.lost", "dispatch.back"]
 
 
-async def test_a_pause_with_nothing_to_say_is_noticed_as_well(
-    own_redis: RedisServer, dispatch: Dispatch, changes: Changes
-) -> None:
-    here = dispatch(own_redis.url)
-    assert await here.mode() == "redis"
-
-    own_redis.pause()
-
-    await settled(here, "poll", within=3.0)
-    own_redis.resume()
-    await settled(here, "redis")
-    assert changes.said == ["dispatch.lost", "dispatch.back"]
-
-
 async def test_a_redis_that_became_slow_is_left_until_it_is_quick_again(
     own_redis: RedisServer, dispatch: Dispatch, changes: Changes
 ) -> None:
@@ -192,20 +178,6 @@ async def test_a_redis_that_became_slow_is_left_until_it_is_quick_again(
         way.delay = 0.0
         await settled(here, "redis")
         assert changes.said == ["dispatch.lost", "dispatch.back"]
-
-
-async def test_a_server_that_becomes_a_replica_is_left(
-    own_redis: RedisServer, dispatch: Dispatch, changes: Changes
-) -> None:
-    here = dispatch(own_redis.url)
-    assert await here.mode() == "redis"
-
-    own_redis.command("REPLICAOF", "127.0.0.1", "1")
-    await settled(here, "poll", within=3.0)
-    own_redis.command("REPLICAOF", "NO", "ONE")
-
-    await settled(here, "redis")
-    assert changes.said == ["dispatch.lost", "dispatch.back"]
 
 
 async def test_a_wrong_password_is_told_once_and_the_right_one_works(

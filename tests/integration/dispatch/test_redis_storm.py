@@ -9,7 +9,6 @@ import random
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
 
 import pytest
 
@@ -53,11 +52,9 @@ class Shop:
         return app
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def shop(request: pytest.FixtureRequest, tmp_path: Path, own_redis: RedisServer) -> Shop:
-    if request.param == "sqlite":
-        return Shop(f"sqlite:///{tmp_path / 'shop.db'}", own_redis)
-    return Shop(request.getfixturevalue("fresh_database"), own_redis)
+@pytest.fixture
+def shop(fresh_database: str, own_redis: RedisServer) -> Shop:
+    return Shop(fresh_database, own_redis)
 
 
 @asynccontextmanager

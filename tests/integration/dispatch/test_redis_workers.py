@@ -20,16 +20,10 @@ from holdfast.testing.servers.redis import RedisServer
 SOON = 5.0
 POLL = "30s"
 
-one_store_is_enough = pytest.mark.parametrize("url", ["sqlite"], indirect=True)
-"""Where all is between the client, Redis and the workers."""
 
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path / 'shop.db'}"
-    database: str = request.getfixturevalue("fresh_database")
-    return database
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'shop.db'}"
 
 
 class Shop:
@@ -103,7 +97,6 @@ async def test_a_submit_elsewhere_wakes_a_worker(shop: Shop, caller: Holdfast) -
         assert await handle.result_async(timeout=SOON) == 8
 
 
-@one_store_is_enough
 async def test_one_task_wakes_one_worker_of_many(shop: Shop, caller: Holdfast) -> None:
     apps = [shop.app() for _ in range(4)]
     async with (
@@ -150,7 +143,6 @@ async def test_who_waits_for_a_lock_starts_when_it_is_free(shop: Shop, caller: H
         assert time.monotonic() - began < SOON
 
 
-@one_store_is_enough
 async def test_a_resumed_queue_is_looked_at(shop: Shop, caller: Holdfast) -> None:
     async with shop.sleeping(shop.app()):
         await caller.client.pause("default")
@@ -162,7 +154,6 @@ async def test_a_resumed_queue_is_looked_at(shop: Shop, caller: Holdfast) -> Non
         assert await handle.result_async(timeout=SOON) == 8
 
 
-@one_store_is_enough
 async def test_a_worker_that_may_take_it_is_among_those_woken(shop: Shop, caller: Holdfast) -> None:
     async with (
         shop.sleeping(shop.app()),  # has slept longer, and cannot take it
@@ -174,7 +165,6 @@ async def test_a_worker_that_may_take_it_is_among_those_woken(shop: Shop, caller
         assert shop.ran == ["1:default"]
 
 
-@one_store_is_enough
 async def test_a_server_whose_workers_over_http_have_left_is_not_called(
     shop: Shop, caller: Holdfast
 ) -> None:
@@ -190,7 +180,6 @@ async def test_a_server_whose_workers_over_http_have_left_is_not_called(
         await remote.close()
 
 
-@one_store_is_enough
 async def test_workers_of_other_queues_sleep_on(shop: Shop, caller: Holdfast) -> None:
     async def run(queue: str, sleepers: int) -> None:
         handle = await caller.registry["double"].options(queue=queue).submit_async(4)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator
+import secrets
+from collections.abc import AsyncIterator, Iterator
 from itertools import product
 
 import asyncpg
@@ -20,6 +21,7 @@ from holdfast.stores.postgres.queries import queries
 from holdfast.stores.postgres.reads import snapshot
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.factories import WINDOW, new_task, new_tasks, release, success, worker_info
+from holdfast.testing.servers.postgres import PostgresServer
 
 MANY = 1_000_000
 QUEUED = TaskFilter(states=frozenset({State.QUEUED}))
@@ -44,15 +46,27 @@ UNION ALL SELECT state::text, 0, count(*) FROM holdfast.done GROUP BY state;
 """.replace("$MANY", str(MANY))
 
 
+on_both_versions = pytest.mark.parametrize("database", ["postgres", "postgres16"], indirect=True)
+"""Where it is the planner who decides."""
+
+
 @pytest.fixture
-async def store(fresh_database: str) -> AsyncIterator[PostgresStore]:
-    async with PostgresStore(fresh_database) as store:
+def database(request: pytest.FixtureRequest) -> Iterator[str]:
+    server: PostgresServer = request.getfixturevalue(getattr(request, "param", "postgres"))
+    name = f"growth_{secrets.token_hex(6)}"
+    yield server.create_database(name)
+    server.drop_database(name)
+
+
+@pytest.fixture
+async def store(database: str) -> AsyncIterator[PostgresStore]:
+    async with PostgresStore(database) as store:
         yield store
 
 
 @pytest.fixture
-async def db(fresh_database: str) -> AsyncIterator[Database]:
-    connection = await asyncpg.connect(fresh_database)
+async def db(database: str) -> AsyncIterator[Database]:
+    connection = await asyncpg.connect(database)
     yield connection
     await connection.close()
 
@@ -151,13 +165,14 @@ async def drained(store: PostgresStore, worker: WorkerId, at_a_time: int) -> int
     return number
 
 
+@on_both_versions
 async def test_an_old_snapshot_does_not_make_claims_walk_over_what_was_taken(
-    store: PostgresStore, fresh_database: str, db: Database
+    store: PostgresStore, database: str, db: Database
 ) -> None:
     me = worker_info()
     await store.register(me)
     await store.add(new_tasks(20_000), idempotency_window=WINDOW)
-    pin = await asyncpg.connect(fresh_database)
+    pin = await asyncpg.connect(database)
     async with pin.transaction(isolation="repeatable_read"):
         await pin.fetch("SELECT count(*) FROM holdfast.lane")
         for _ in range(12):
@@ -183,12 +198,12 @@ async def test_an_old_snapshot_does_not_make_claims_walk_over_what_was_taken(
 
 
 async def test_what_comes_in_below_the_floor_is_still_first_in_line(
-    store: PostgresStore, fresh_database: str, db: Database
+    store: PostgresStore, database: str, db: Database
 ) -> None:
     me = worker_info()
     await store.register(me)
     await store.add(new_tasks(400), idempotency_window=WINDOW)
-    sleeper = await asyncpg.connect(fresh_database)
+    sleeper = await asyncpg.connect(database)
     slow = sleeper.transaction()
     await slow.start()
     early = new_task()
@@ -210,6 +225,7 @@ async def test_what_comes_in_below_the_floor_is_still_first_in_line(
     assert list(await store.check()) == []
 
 
+@on_both_versions
 async def test_settling_goes_from_ids_to_rows_whatever_the_statistics_say(
     store: PostgresStore, db: Database
 ) -> None:
@@ -246,7 +262,11 @@ async def test_settling_goes_from_ids_to_rows_whatever_the_statistics_say(
     assert "Removed by Join Filter" not in plan, plan
 
 
-@pytest.mark.parametrize("is_analysed", [False, True])
+@pytest.mark.parametrize(
+    ("database", "is_analysed"),
+    [("postgres", False), ("postgres", True), ("postgres16", True)],
+    indirect=["database"],
+)
 async def test_who_is_next_in_line_is_found_by_key_however_many_wait(
     store: PostgresStore, db: Database, is_analysed: bool
 ) -> None:

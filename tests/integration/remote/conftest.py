@@ -1,4 +1,4 @@
-"""Workers over HTTP, on every store, without HTTP."""
+"""Workers over HTTP, without HTTP."""
 
 from __future__ import annotations
 
@@ -9,26 +9,13 @@ import pytest
 from tests.integration.remote.depot import Depot
 
 from holdfast.ports.store import Store
-from holdfast.stores.memory import MemoryStore
 from holdfast.stores.sqlite import SQLiteStore
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    async with _made(request, tmp_path) as opened:
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    async with SQLiteStore(tmp_path / "tasks.db") as opened:
         yield opened
-
-
-def _made(request: pytest.FixtureRequest, folder: Path) -> Store:
-    match request.param:
-        case "memory":
-            return MemoryStore()
-        case "sqlite":
-            return SQLiteStore(folder / "tasks.db")
-        case _:
-            from holdfast.wiring import open_store
-
-            return open_store(request.getfixturevalue("fresh_schema"))
 
 
 @pytest.fixture

@@ -60,10 +60,9 @@ def receiver() -> Iterator[Receiver]:
         thread.join()
 
 
-@pytest.fixture(params=["sqlite_url", "fresh_schema"])
-async def app(request: pytest.FixtureRequest) -> AsyncIterator[Holdfast]:
-    url = request.getfixturevalue(request.param)
-    async with make_app(url, callback_hosts="127.0.0.1", callback_secret=SECRET) as app:
+@pytest.fixture
+async def app(sqlite_url: str) -> AsyncIterator[Holdfast]:
+    async with make_app(sqlite_url, callback_hosts="127.0.0.1", callback_secret=SECRET) as app:
         yield app
 
 

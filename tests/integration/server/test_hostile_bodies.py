@@ -228,18 +228,19 @@ def test_no_line_of_a_stream_breaks_it(server: LiveServer) -> None:
 
 
 CROWDS: Final = {
-    "/internal/workers/register": {f"key{n}": n for n in range(600_000)},
-    "/internal/workers/x/heartbeat": {"reports": [{f"key{n}": n for n in range(600_000)}]},
-    "/internal/workers/x/result": {"error": {f"key{n}": n for n in range(600_000)}},
-    "/api/v1/tokens": {f"key{n}": n for n in range(600_000)},
-    "/api/v1/tasks/actions": {"filter": {f"key{n}": n for n in range(600_000)}},
-    TASKS: {"task_type": "shop.add", "tags": {f"key{n}": n for n in range(600_000)}},
+    "/internal/workers/register": "{%s}",
+    "/internal/workers/x/heartbeat": '{"reports": [{%s}]}',
+    "/internal/workers/x/result": '{"error": {%s}}',
+    "/api/v1/tokens": "{%s}",
+    "/api/v1/tasks/actions": '{"filter": {%s}}',
+    TASKS: '{"task_type": "shop.add", "tags": {%s}}',
 }
 
 
 @pytest.mark.parametrize("path", CROWDS)
 def test_a_crowd_of_unknown_keys_does_not_block_the_server(server: LiveServer, path: str) -> None:
-    body = json.dumps(CROWDS[path]).encode()
+    crowd = ", ".join(f'"key{n}": {n}' for n in range(600_000))
+    body = (CROWDS[path] % crowd).encode()
     before = time.process_time()
 
     answer = server.admin.post(path, content=body, headers={"Content-Type": "application/json"})

@@ -1,4 +1,4 @@
-"""Clients that break HTTP's rules, or keep them and mean harm. On SQLite and on PostgreSQL."""
+"""Clients that break HTTP's rules, or keep them and mean harm."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from tests.integration.server.shop import make_app
 from tests.integration.server.wire import TASKS, answered, bearer, connection, drip, head, is_cut
 
 from holdfast.server import brake, connections
-from holdfast.testing.servers.postgres import PostgresServer
 
 GOOD = b'{"task_type": "shop.add", "parameters": {"a": 1}}'
 JSON = "Content-Type: application/json"
@@ -30,17 +29,10 @@ def chunk(body: bytes) -> bytes:
     return b"%x\r\n%s\r\n" % (len(body), body)
 
 
-@pytest.fixture(scope="module", params=["sqlite", "postgres"])
-def server(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[LiveServer]:
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     """One server for all of them: what one client does must not harm the next."""
-    if request.param == "sqlite":
-        url = f"sqlite:///{tmp_path_factory.mktemp('hostile')}/tasks.db"
-    else:
-        postgres: PostgresServer = request.getfixturevalue("postgres")
-        url = f"{postgres.url(request.getfixturevalue('_database_of_schemas'))}?schema=hostile"
-    with serve(make_app(url)) as server:
+    with serve(make_app(f"sqlite:///{tmp_path_factory.mktemp('hostile')}/tasks.db")) as server:
         yield server
 
 
@@ -275,11 +267,10 @@ def slowly(steps: int) -> Iterator[int]:
         yield n
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
-def small_server(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
+@pytest.fixture
+def small_server(sqlite_url: str) -> Iterator[LiveServer]:
     """A server for three clients at once."""
-    fixture = {"sqlite": "sqlite_url", "postgres": "fresh_schema"}[request.param]
-    with serve(make_app(request.getfixturevalue(fixture), max_connections=3)) as server:
+    with serve(make_app(sqlite_url, max_connections=3)) as server:
         yield server
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from hashlib import sha256
-from secrets import token_hex
 from typing import Any
 
 import httpx
@@ -40,16 +39,9 @@ def submitted(client: httpx.Client, **words: Json) -> Json:
     return answer.json()
 
 
-@pytest.fixture(scope="module", params=["memory", "sqlite", "postgres"])
-def server(request: pytest.FixtureRequest) -> Iterator[LiveServer]:
-    match request.param:
-        case "memory":
-            url = "memory://"
-        case "sqlite":
-            folder = request.getfixturevalue("tmp_path_factory").mktemp("reach")
-            url = f"sqlite:///{folder}/tasks.db"
-        case _:
-            url = request.getfixturevalue("postgres").create_database(f"reach_{token_hex(6)}")
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
+    url = f"sqlite:///{tmp_path_factory.mktemp('reach')}/tasks.db"
     with serve(make_app(url, open_queues="js")) as live:
         yield live
 

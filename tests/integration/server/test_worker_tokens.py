@@ -17,13 +17,6 @@ REQUESTS: dict[str, Any] = {
 }
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
-def url(request: pytest.FixtureRequest) -> str:
-    fixtures = {"sqlite": "sqlite_url", "postgres": "fresh_schema"}
-    fixture = fixtures.get(request.param)
-    return "memory://" if fixture is None else request.getfixturevalue(fixture)
-
-
 def register(client: httpx.Client, **body: Any) -> httpx.Response:
     return client.post("/internal/workers/register", json=body)
 
@@ -40,8 +33,8 @@ def polled(client: httpx.Client, worker: str) -> list[str]:
     return [task["task_id"] for task in answer.json()["tasks"]]
 
 
-def test_no_other_token_speaks_for_a_worker(url: str) -> None:
-    with serve(make_app(url, open_queues="js")) as server:
+def test_no_other_token_speaks_for_a_worker(sqlite_url: str) -> None:
+    with serve(make_app(sqlite_url, open_queues="js")) as server:
         mine, others = server.client("worker"), server.client("worker")
         worker = register(mine, queues=["js"]).json()["worker_id"]
         task = submit(server, "js")
@@ -80,8 +73,10 @@ def test_whose_a_worker_is_is_shown_to_nobody(live_server: LiveServer) -> None:
 
 
 @pytest.mark.parametrize("asked", [None, ["*"], ["js", "*"]])
-def test_a_token_bound_to_queues_gets_workers_for_those(url: str, asked: list[str] | None) -> None:
-    with serve(make_app(url, open_queues="js,py")) as server:
+def test_a_token_bound_to_queues_gets_workers_for_those(
+    sqlite_url: str, asked: list[str] | None
+) -> None:
+    with serve(make_app(sqlite_url, open_queues="js,py")) as server:
         client = server.client("worker", queues=["js"])
         submit(server, "py")
         mine = submit(server, "js")

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Iterator
 
 import asyncpg
@@ -36,21 +34,6 @@ async def count(url: str) -> int:
         return number
     finally:
         await connection.close()
-
-
-async def test_it_passes_on_what_is_asked_and_answered(proxy: Proxy, url: str) -> None:
-    connection = await asyncpg.connect(url)
-
-    big = await connection.fetchval("SELECT repeat('x', 3000000)")
-    await connection.copy_records_to_table(
-        "t", records=[(n,) for n in range(50_000)], columns=["n"]
-    )
-
-    assert len(big) == 3_000_000
-    assert await connection.fetchval("SELECT count(*) FROM t") == 50_000
-    assert proxy.seen is not None
-    assert proxy.seen.count("SELECT count(*) FROM t") == 1
-    await connection.close()
 
 
 @pytest.mark.parametrize(
@@ -102,70 +85,3 @@ async def test_an_ambush_springs_on_the_commit_and_only_once(
         await other.execute(sql, *arguments)
     await other.close()
     assert await count(url) == 2
-
-
-async def test_a_stalled_answer_comes_when_it_is_released(proxy: Proxy, url: str) -> None:
-    connection = await asyncpg.connect(url)
-    ambush = proxy.ambush("INSERT INTO t", Fate.STALL)
-
-    asking = asyncio.ensure_future(connection.fetchval(INSERT, 7))
-    await asyncio.to_thread(ambush.sprung.wait, 5)
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(asyncio.shield(asking), 0.2)
-    assert await count(url) == 1  # others are not held up
-    proxy.resume()
-
-    assert await asking == 7
-    await connection.close()
-
-
-async def test_a_delayed_answer_is_late(proxy: Proxy, url: str) -> None:
-    connection = await asyncpg.connect(url)
-    proxy.ambush("INSERT INTO t", Fate.DELAY)
-
-    began = time.monotonic()
-    assert await connection.fetchval(INSERT, 7) == 7
-
-    assert time.monotonic() - began >= proxy.slowness
-    await connection.close()
-
-
-async def test_nothing_passes_while_it_stalls(proxy: Proxy, url: str) -> None:
-    connection = await asyncpg.connect(url)
-
-    proxy.stall()
-    asking = asyncio.ensure_future(connection.fetchval(INSERT, 7))
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(asyncio.shield(asking), 0.2)
-    proxy.resume()
-
-    assert await asking == 7
-    await connection.close()
-
-
-async def test_cut_breaks_every_connection_and_new_ones_work(proxy: Proxy, url: str) -> None:
-    connections = [await asyncpg.connect(url) for _ in range(3)]
-
-    assert proxy.cut() == 3
-
-    for connection in connections:
-        with pytest.raises((asyncpg.PostgresConnectionError, asyncpg.InterfaceError, OSError)):
-            await connection.fetchval("SELECT 1")
-    assert await count(url) == 0
-
-
-async def test_a_rule_decides_for_every_request(proxy: Proxy, url: str) -> None:
-    proxy.rule = lambda sql: Fate.LOSE_REQUEST if "VALUES" in sql else None
-    connection = await asyncpg.connect(url)
-
-    with pytest.raises((asyncpg.PostgresConnectionError, ConnectionError)):
-        await connection.execute("INSERT INTO t VALUES (1)")
-
-    assert await count(url) == 0
-
-
-async def test_a_server_that_is_away_looks_like_a_closed_connection(
-    postgres: PostgresServer,
-) -> None:
-    with Proxy(1) as proxy, pytest.raises((OSError, asyncpg.PostgresConnectionError)):
-        await asyncpg.connect(postgres.url(port=proxy.port))

@@ -1,4 +1,4 @@
-"""Worker tests run on every store that is here."""
+"""Worker tests run on a real store that needs no server."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ import pytest
 from tests.integration.worker.workshop import Workshop
 
 from holdfast.ports.store import Store
-from holdfast.stores.memory import MemoryStore
 from holdfast.stores.sqlite import SQLiteStore
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    made = MemoryStore() if request.param == "memory" else SQLiteStore(tmp_path / "tasks.db")
-    async with made as opened:
+@pytest.fixture
+async def store(tmp_path: Path) -> AsyncIterator[Store]:
+    async with SQLiteStore(tmp_path / "tasks.db") as opened:
         yield opened
 
 

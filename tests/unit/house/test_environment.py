@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -147,3 +148,15 @@ def test_a_second_setup_waits_for_the_first(script: ModuleType, tmp_path: Path) 
     after = subprocess.run(command, capture_output=True, check=False).returncode
 
     assert (during, after) == (1, 0)
+
+
+def test_another_python_gets_an_environment_of_its_own() -> None:
+    usual = {name: value for name, value in os.environ.items() if name != "PYTHON"}
+    asked = usual | {"PYTHON": sys.executable}
+
+    folders = [
+        subprocess.check_output([ROOT / "scripts/setup", "where"], env=each, text=True).strip()
+        for each in (usual, asked)
+    ]
+
+    assert folders == [".venv", f".venv-{sys.version_info.major}.{sys.version_info.minor}"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from holdfast.core.task import State, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.factories import new_tasks
@@ -17,37 +15,34 @@ from holdfast.testing.suites.base import (
     submit,
 )
 
+MATCHES: list[tuple[tuple[str, ...], tuple[str, ...], bool]] = [
+    ((), (), True),
+    ((), ("gpu",), True),
+    (("gpu",), ("gpu",), True),
+    (("gpu",), ("gpu", "fast"), True),
+    (("gpu", "fast"), ("fast", "gpu", "big"), True),
+    (("gpu",), (), False),
+    (("gpu",), ("fast",), False),
+    (("gpu", "fast"), ("gpu",), False),
+    (("gpu",), ("GPU", "gp", "gpu2"), False),
+    (("a,b",), ("a", "b"), False),
+    (("a", "b"), ("a,b",), False),
+]
+"""What a task requires, what a worker offers, and whether that will do."""
+
 
 class CapabilitySuite(StoreSuite):
     """Matching happens in the claim; nothing is taken and put back."""
 
-    @pytest.mark.parametrize(
-        ("required", "offered", "taken"),
-        [
-            ((), (), True),
-            ((), ("gpu",), True),
-            (("gpu",), ("gpu",), True),
-            (("gpu",), ("gpu", "fast"), True),
-            (("gpu", "fast"), ("fast", "gpu", "big"), True),
-            (("gpu",), (), False),
-            (("gpu",), ("fast",), False),
-            (("gpu", "fast"), ("gpu",), False),
-            (("gpu",), ("GPU", "gp", "gpu2"), False),
-            (("a,b",), ("a", "b"), False),
-            (("a", "b"), ("a,b",), False),
-        ],
-    )
     async def test_a_task_is_taken_by_who_has_all_it_requires(
-        self,
-        store: Store,
-        worker: WorkerId,
-        required: tuple[str, ...],
-        offered: tuple[str, ...],
-        taken: bool,
+        self, store: Store, worker: WorkerId
     ) -> None:
-        await submit(store, requires=frozenset(required))
+        for number, (required, offered, taken) in enumerate(MATCHES):
+            queue = f"q{number}"
+            await submit(store, queue=queue, requires=frozenset(required))
 
-        assert len(await claim(store, worker, capabilities=offered)) == taken
+            found = await claim(store, worker, queues=[queue], capabilities=offered)
+            assert len(found) == taken, (required, offered)
 
     async def test_a_task_nobody_can_take_stays_where_it_is(
         self, store: Store, worker: WorkerId

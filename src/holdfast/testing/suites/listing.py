@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import product
 
 import pytest
 
@@ -28,6 +29,17 @@ from holdfast.testing.suites.base import (
     save,
     started,
     submit,
+)
+
+NO_CURSORS = (
+    "",
+    "nonsense",
+    "oldest-",
+    "oldest-oldest-",
+    "ended-",
+    "ended-99999999T999999-",
+    "\0",
+    "\ud800",
 )
 
 
@@ -112,30 +124,25 @@ class PageSuite(StoreSuite):
 
         assert pages == [ids[:3], ids[3:6], ids[6:]]
 
-    @pytest.mark.parametrize(
-        "where",
-        [
+    async def test_both_directions_page_through_the_same_tasks(
+        self, store: Store, worker: WorkerId
+    ) -> None:
+        for end in (success, stop) * 3:
+            await ended(store, worker, end)
+        await add(store, *new_tasks(4))
+
+        for where in (
             TaskFilter(states=frozenset({State.COMPLETED})),
             TaskFilter(states=frozenset({State.CANCELLED})),
             TaskFilter(states=frozenset({State.CANCELLED, State.COMPLETED})),
             TaskFilter(states=frozenset({State.QUEUED})),
             TaskFilter(queue="default"),
-        ],
-        ids=["completed", "dead_end", "ended", "queued", "queue"],
-    )
-    async def test_both_directions_page_through_the_same_tasks(
-        self, store: Store, worker: WorkerId, where: TaskFilter
-    ) -> None:
-        for end in (success, stop) * 3:
-            await ended(store, worker, end)
-        await add(store, *new_tasks(4))
-        everything = await all_ids(store, where)
-
-        newest = await _pages(store, where, 2)
-        oldest = await _pages(store, where, 2, Order.OLDEST)
-
-        assert [task for page in newest for task in page] == everything
-        assert [task for page in oldest for task in page] == everything[::-1]
+        ):
+            everything = await all_ids(store, where)
+            newest = await _pages(store, where, 2)
+            oldest = await _pages(store, where, 2, Order.OLDEST)
+            assert [task for page in newest for task in page] == everything
+            assert [task for page in oldest for task in page] == everything[::-1]
 
     async def test_tasks_that_come_are_at_the_end_of_oldest_first(self, store: Store) -> None:
         batch = new_tasks(3)
@@ -148,65 +155,32 @@ class PageSuite(StoreSuite):
         assert [t.id for t in second.tasks] == [batch[2].id, late]
         assert second.next is None
 
-    @pytest.mark.parametrize("order", Order)
-    @pytest.mark.parametrize("other", Order)
     async def test_a_cursor_of_another_order_is_refused(
-        self, store: Store, worker: WorkerId, order: Order, other: Order
+        self, store: Store, worker: WorkerId
     ) -> None:
         for _ in range(3):
             await ended(store, worker, stop)
-        page = await store.list(EVERYTHING, limit=1, order=other)
-        if order is other:
-            again = await store.list(EVERYTHING, limit=1, after=page.next, order=order)
-            assert len(again.tasks) == 1
-            return
 
-        with pytest.raises(InvalidOption, match="another order") as refused:
-            await store.list(EVERYTHING, limit=1, after=page.next, order=order)
+        for order, other in product(Order, Order):
+            page = await store.list(EVERYTHING, limit=1, order=other)
+            if order is other:
+                again = await store.list(EVERYTHING, limit=1, after=page.next, order=order)
+                assert len(again.tasks) == 1
+                continue
+            with pytest.raises(InvalidOption, match="another order") as refused:
+                await store.list(EVERYTHING, limit=1, after=page.next, order=order)
+            assert refused.value.option == "after"
 
-        assert refused.value.option == "after"
-
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "",
-            "nonsense",
-            "oldest-",
-            "oldest-oldest-",
-            "ended-",
-            "ended-99999999T999999-",
-            "\0",
-            "\ud800",
-        ],
-    )
-    @pytest.mark.parametrize("order", Order)
-    async def test_what_is_no_cursor_is_refused(
-        self, store: Store, text: str, order: Order
-    ) -> None:
+    async def test_what_is_no_cursor_is_refused(self, store: Store) -> None:
         await submit(store)
 
-        with pytest.raises(InvalidOption, match="no cursor"):
-            await store.list(EVERYTHING, limit=1, after=text, order=order)
+        for text, order in product(NO_CURSORS, Order):
+            with pytest.raises(InvalidOption, match="no cursor"):
+                await store.list(EVERYTHING, limit=1, after=text, order=order)
 
-    @pytest.mark.parametrize(
-        "where",
-        [
-            EVERYTHING,
-            TaskFilter(states=frozenset({State.DEAD_LETTER})),
-            TaskFilter(states=frozenset({State.CANCELLED, State.DEAD_LETTER})),
-            TaskFilter(states=frozenset({State.COMPLETED, State.QUEUED})),
-            TaskFilter(queue="default", finished_after=datetime(2000, 1, 1, tzinfo=UTC)),
-        ],
-        ids=["all", "dead letters", "dead ends", "completed", "more words"],
-    )
     @pytest.mark.parametrize("together", [False, True], ids=["one by one", "at one instant"])
     async def test_by_their_ends_tasks_come_in_the_order_of_those(
-        self,
-        store: Store,
-        clock: FakeClock,
-        worker: WorkerId,
-        where: TaskFilter,
-        together: bool,
+        self, store: Store, clock: FakeClock, worker: WorkerId, together: bool
     ) -> None:
         await add(store, *new_tasks(10, max_retries=0))
         claims = await claim(store, worker, limit=9)
@@ -215,18 +189,23 @@ class PageSuite(StoreSuite):
             await save(store, end(claims[number]))
             if not together:
                 clock.advance(1)
-        states = where.states or frozenset(State)
         tasks = [await get(store, found.task_id) for found in claims]
-        tasks = [task for task in tasks if task.state in states]
         tasks.sort(key=lambda task: (task.finished_at or clock.now, task.id))
-        expected = [task.id for task in tasks]
 
-        first = await _pages(store, where, 2, Order.FIRST_ENDED)
-        last = await _pages(store, where, 2, Order.LAST_ENDED)
-
-        assert [task for page in first for task in page] == expected
-        assert [task for page in last for task in page] == expected[::-1]
-        assert max(map(len, first)) == 2
+        for where in (
+            EVERYTHING,
+            TaskFilter(states=frozenset({State.DEAD_LETTER})),
+            TaskFilter(states=frozenset({State.CANCELLED, State.DEAD_LETTER})),
+            TaskFilter(states=frozenset({State.COMPLETED, State.QUEUED})),
+            TaskFilter(queue="default", finished_after=datetime(2000, 1, 1, tzinfo=UTC)),
+        ):
+            states = where.states or frozenset(State)
+            expected = [task.id for task in tasks if task.state in states]
+            first = await _pages(store, where, 2, Order.FIRST_ENDED)
+            last = await _pages(store, where, 2, Order.LAST_ENDED)
+            assert [task for page in first for task in page] == expected
+            assert [task for page in last for task in page] == expected[::-1]
+            assert max(map(len, first)) == 2
 
     async def test_by_their_ends_tasks_are_found_by_ids_too(
         self, store: Store, clock: FakeClock, worker: WorkerId
@@ -274,6 +253,66 @@ class _Mixed:
     worker: WorkerId
 
 
+FILTERS: list[tuple[TaskFilter, list[str]]] = [
+    (TaskFilter(states=frozenset({State.RUNNING})), ["running"]),
+    (TaskFilter(states=frozenset({State.QUEUED})), ["mail", "plain"]),
+    (TaskFilter(states=frozenset({State.BLOCKED, State.RETRYING})), [
+        "blocked", "retrying",
+    ]),
+    (TaskFilter(states=frozenset({State.COMPLETED})), []),
+    (TaskFilter(states=frozenset()), []),
+    (TaskFilter(states=frozenset(State)), [
+        "mail", "plain", "blocked", "running", "retrying", "dead",
+    ]),
+    (TaskFilter(name="other"), ["plain"]),
+    (TaskFilter(name="OTHER"), []),
+    (TaskFilter(name_prefix="oth"), ["plain"]),
+    (TaskFilter(name_prefix="other"), ["plain"]),
+    (TaskFilter(name_prefix="others"), []),
+    (TaskFilter(name_prefix="the"), []),
+    (TaskFilter(name_prefix="OTH"), []),
+    (TaskFilter(name_prefix="o_h"), []),
+    (TaskFilter(name_prefix="o%"), []),
+    (TaskFilter(name_prefix="o*"), []),
+    (TaskFilter(name_prefix=""), [
+        "mail", "plain", "blocked", "running", "retrying", "dead",
+    ]),
+    (TaskFilter(name_prefix="dem", tag="y", queue="default"), ["dead"]),
+    (TaskFilter(queue="mail"), ["mail"]),
+    (TaskFilter(queue="nope"), []),
+    (TaskFilter(priority=Priority.HIGH), ["running"]),
+    (TaskFilter(priority=Priority.LOW), []),
+    (TaskFilter(tag="y"), ["mail", "dead"]),
+    (TaskFilter(tag="ye"), []),
+    (TaskFilter(tag="x\",\"y"), []),
+    (TaskFilter(owner="anna"), ["retrying"]),
+    (TaskFilter(lock="doc:1"), ["blocked", "running"]),
+    (TaskFilter(unique_key="u"), ["mail"]),
+    (TaskFilter(idempotency_key="i"), ["mail"]),
+    (TaskFilter(idempotency_key="u"), []),
+    (TaskFilter(error_type="Bug"), ["dead"]),
+    (TaskFilter(error_type="Net"), ["retrying"]),
+    (TaskFilter(error_type="ValueError"), []),
+    (TaskFilter(name="demo", tag="y", queue="default"), ["dead"]),
+    (TaskFilter(owner="anna", error_type="Bug"), []),
+    (TaskFilter(worker_id=WorkerId("nobody")), []),
+    (TaskFilter(ids=()), []),
+    (TaskFilter(names=frozenset({"other", "nope"})), ["plain"]),
+    (TaskFilter(names=frozenset({"other"}), name="demo"), []),
+    (TaskFilter(names=frozenset({"other"}), name_prefix="o"), ["plain"]),
+    (TaskFilter(names=frozenset({"dead_letter"})), []),
+    (TaskFilter(names=frozenset()), []),
+    (TaskFilter(queues=frozenset({"mail", "nope"})), ["mail"]),
+    (TaskFilter(queues=frozenset({"mail"}), queue="default"), []),
+    (TaskFilter(queues=frozenset({"default"}), owner="anna"), ["retrying"]),
+    (TaskFilter(queues=frozenset({"default"}), states=frozenset({State.DEAD_LETTER})), [
+        "dead",
+    ]),
+    (TaskFilter(queues=frozenset({"mail"}), states=frozenset({State.QUEUED})), ["mail"]),
+    (TaskFilter(queues=frozenset()), []),
+]  # fmt: skip
+
+
 class FilterSuite(StoreSuite):
     """Every field of `TaskFilter`, alone and together."""
 
@@ -297,75 +336,11 @@ class FilterSuite(StoreSuite):
     async def test_an_empty_filter_matches_all(self, store: Store, mixed: _Mixed) -> None:
         assert len(await all_ids(store)) == 6
 
-    @pytest.mark.parametrize(
-        ("where", "names"),
-        [
-            (TaskFilter(states=frozenset({State.RUNNING})), ["running"]),
-            (TaskFilter(states=frozenset({State.QUEUED})), ["mail", "plain"]),
-            (TaskFilter(states=frozenset({State.BLOCKED, State.RETRYING})), [
-                "blocked", "retrying",
-            ]),
-            (TaskFilter(states=frozenset({State.COMPLETED})), []),
-            (TaskFilter(states=frozenset()), []),
-            (TaskFilter(states=frozenset(State)), [
-                "mail", "plain", "blocked", "running", "retrying", "dead",
-            ]),
-            (TaskFilter(name="other"), ["plain"]),
-            (TaskFilter(name="OTHER"), []),
-            (TaskFilter(name_prefix="oth"), ["plain"]),
-            (TaskFilter(name_prefix="other"), ["plain"]),
-            (TaskFilter(name_prefix="others"), []),
-            (TaskFilter(name_prefix="the"), []),
-            (TaskFilter(name_prefix="OTH"), []),
-            (TaskFilter(name_prefix="o_h"), []),
-            (TaskFilter(name_prefix="o%"), []),
-            (TaskFilter(name_prefix="o*"), []),
-            (TaskFilter(name_prefix=""), [
-                "mail", "plain", "blocked", "running", "retrying", "dead",
-            ]),
-            (TaskFilter(name_prefix="dem", tag="y", queue="default"), ["dead"]),
-            (TaskFilter(queue="mail"), ["mail"]),
-            (TaskFilter(queue="nope"), []),
-            (TaskFilter(priority=Priority.HIGH), ["running"]),
-            (TaskFilter(priority=Priority.LOW), []),
-            (TaskFilter(tag="y"), ["mail", "dead"]),
-            (TaskFilter(tag="ye"), []),
-            (TaskFilter(tag="x\",\"y"), []),
-            (TaskFilter(owner="anna"), ["retrying"]),
-            (TaskFilter(lock="doc:1"), ["blocked", "running"]),
-            (TaskFilter(unique_key="u"), ["mail"]),
-            (TaskFilter(idempotency_key="i"), ["mail"]),
-            (TaskFilter(idempotency_key="u"), []),
-            (TaskFilter(error_type="Bug"), ["dead"]),
-            (TaskFilter(error_type="Net"), ["retrying"]),
-            (TaskFilter(error_type="ValueError"), []),
-            (TaskFilter(name="demo", tag="y", queue="default"), ["dead"]),
-            (TaskFilter(owner="anna", error_type="Bug"), []),
-            (TaskFilter(worker_id=WorkerId("nobody")), []),
-            (TaskFilter(ids=()), []),
-            (TaskFilter(names=frozenset({"other", "nope"})), ["plain"]),
-            (TaskFilter(names=frozenset({"other"}), name="demo"), []),
-            (TaskFilter(names=frozenset({"other"}), name_prefix="o"), ["plain"]),
-            (TaskFilter(names=frozenset({"dead_letter"})), []),
-            (TaskFilter(names=frozenset()), []),
-            (TaskFilter(queues=frozenset({"mail", "nope"})), ["mail"]),
-            (TaskFilter(queues=frozenset({"mail"}), queue="default"), []),
-            (TaskFilter(queues=frozenset({"default"}), owner="anna"), ["retrying"]),
-            (TaskFilter(queues=frozenset({"default"}), states=frozenset({State.DEAD_LETTER})), [
-                "dead",
-            ]),
-            (TaskFilter(queues=frozenset({"mail"}), states=frozenset({State.QUEUED})), ["mail"]),
-            (TaskFilter(queues=frozenset()), []),
-        ],
-        ids=range(48),  # a set's text differs between processes, and xdist compares ids
-    )  # fmt: skip
-    async def test_a_filter_finds_what_it_says(
-        self, store: Store, mixed: _Mixed, where: TaskFilter, names: list[str]
-    ) -> None:
-        expected = [getattr(mixed, name) for name in names]
-
-        assert await all_ids(store, where) == expected
-        assert await store.count(where, limit=MANY) == len(expected)
+    async def test_a_filter_finds_what_it_says(self, store: Store, mixed: _Mixed) -> None:
+        for where, names in FILTERS:
+            expected = [getattr(mixed, name) for name in names]
+            assert await all_ids(store, where) == expected, where
+            assert await store.count(where, limit=MANY) == len(expected), where
 
     async def test_a_worker_finds_what_it_runs_or_ran_last(
         self, store: Store, mixed: _Mixed

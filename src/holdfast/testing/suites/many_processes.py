@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import atexit
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -35,17 +37,23 @@ Spawn = Callable[..., Coroutine[Any, Any, list[Json]]]
 PROCESSES = 4
 
 
+@cache
+def _crew() -> Crew:
+    """The same processes for every store that this one tests."""
+    crew = Crew(PROCESSES)
+    atexit.register(crew.close)
+    return crew
+
+
 class ManyProcessesSuite(StoreSuite):
     """Real processes, released together, against one store with the host's clock."""
 
     drained = 2000
     """How many tasks they share out. A class may lower it for a server that is slow."""
 
-    @pytest.fixture(scope="class")
-    @classmethod
-    def crew(cls) -> Iterator[Crew]:
-        with Crew(PROCESSES) as crew:
-            yield crew
+    @pytest.fixture
+    def crew(self) -> Crew:
+        return _crew()
 
     @pytest.fixture
     async def shared(self, process_url: str) -> AsyncIterator[Store]:
