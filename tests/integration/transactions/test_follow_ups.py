@@ -1,0 +1,134 @@
+"""`ctx.submit()`: what a handler submits exists if and only if its completion is recorded, on each
+store and wherever the handler runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.integration.transactions.bookshops.base import Bookshop, ran
+
+from holdfast import Context, Fatal, Holdfast, State
+from holdfast.errors import InvalidOption
+
+
+@pytest.fixture
+def names(app: Holdfast) -> list[str]:
+    """Where `note` writes whom it was called for."""
+    called: list[str] = []
+
+    @app.task(name="note", queue="later")
+    async def note(name: str) -> None:
+        called.append(name)
+
+    return called
+
+
+async def unfinished(app: Holdfast) -> list[str]:
+    page = await app.list_async(queue="later")
+    return sorted(task.arguments["name"] for task in page.tasks)
+
+
+async def test_what_a_handler_submits_is_there_when_it_has_completed(
+    app: Holdfast, names: list[str]
+) -> None:
+    note = app.tasks["note"]
+
+    @app.task
+    async def book(ctx: Context, name: str) -> str:
+        handle = ctx.submit(note, name)
+        ctx.submit(note.options(delay="1h", unique_key="one"), name=f"{name} later")
+        assert await unfinished(app) == []
+        return handle.id
+
+    handle = await ran(app, book, "ada")
+
+    assert await unfinished(app) == ["ada", "ada later"]
+    task = await app.get_async(await handle.result_async())
+    assert (task.name, task.queue, task.trace_id) == ("note", "later", (await handle.task_async()).trace_id)
+
+
+async def test_what_a_failed_attempt_submitted_never_exists(
+    app: Holdfast, names: list[str]
+) -> None:
+    note = app.tasks["note"]
+
+    @app.task(max_retries=1)
+    async def book(ctx: Context) -> None:
+        ctx.submit(note, f"attempt {ctx.attempt}")
+        if ctx.attempt == 1:
+            raise ValueError("no")
+
+    await ran(app, book)
+
+    assert await unfinished(app) == ["attempt 2"]
+
+
+async def test_sync_handlers_submit_alike(app: Holdfast, names: list[str]) -> None:
+    note = app.tasks["note"]
+
+    @app.task
+    def book(ctx: Context, name: str) -> None:
+        ctx.submit(note, name)
+
+    await ran(app, book, "bob")
+
+    assert await unfinished(app) == ["bob"]
+
+
+async def test_a_transaction_takes_follow_ups_along(
+    app: Holdfast, bookshop: Bookshop, names: list[str]
+) -> None:
+    note = app.tasks["note"]
+
+    @app.task(max_retries=1)
+    async def book(ctx: Context) -> None:
+        async with ctx.transaction() as conn:
+            await bookshop.book(conn, f"attempt {ctx.attempt}")
+            ctx.submit(note, f"attempt {ctx.attempt}")
+            if ctx.attempt == 1:
+                raise ValueError("no")
+
+    await ran(app, book)
+
+    assert bookshop.bookings() == ["attempt 2"]
+    assert await unfinished(app) == ["attempt 2"]
+
+
+async def test_a_used_idempotency_key_fails_the_attempt_for_good(
+    app: Holdfast, names: list[str]
+) -> None:
+    note = app.tasks["note"]
+    await note.options(idempotency_key="k").submit_async("first")
+
+    @app.task
+    async def book(ctx: Context) -> None:
+        ctx.submit(note.options(idempotency_key="k"), "second")
+        ctx.submit(note, "third")
+
+    handle = await ran(app, book)
+
+    task = await handle.task_async()
+    assert (task.state, task.attempt) == (State.FAILED, 1)
+    assert task.error is not None
+    assert task.error.type == "FollowUpRefused"
+    assert "'k' was already used" in task.error.message
+    assert await unfinished(app) == ["first"]
+
+
+async def test_a_connection_is_refused_with_what_to_do(app: Holdfast, names: list[str]) -> None:
+    note = app.tasks["note"]
+
+    @app.task
+    async def book(ctx: Context) -> None:
+        try:
+            ctx.submit(note.options(connection=object()), "ada")
+        except InvalidOption as error:
+            raise Fatal(str(error)) from None
+
+    handle = await ran(app, book)
+
+    error = (await handle.task_async()).error
+    assert error is not None
+    assert "takes no connection" in error.message
