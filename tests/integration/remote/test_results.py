@@ -82,6 +82,20 @@ async def test_a_stale_attempt_is_refused_noted_and_counted(depot: Depot) -> Non
     assert (await depot.tell(worker, second)).verdict is Verdict.SAVED
 
 
+async def test_the_log_says_only_of_a_result_that_counts_that_the_task_is_completed(
+    depot: Depot, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", "holdfast.remote")
+    owner, other = await depot.worker(), await depot.worker()
+    claim = await depot.started(owner)
+
+    await depot.tell(other, claim)
+    stolen = "task.completed" in caplog.text
+    await depot.tell(owner, claim)
+
+    assert (stolen, "task.completed" in caplog.text) == (False, True)
+
+
 async def test_a_foreign_result_is_refused_noted_and_counted(depot: Depot) -> None:
     owner, other = await depot.worker(), await depot.worker()
     claim = await depot.started(owner)
