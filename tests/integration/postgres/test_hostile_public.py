@@ -16,8 +16,8 @@ from tests.conformance.pair import Pair
 from tests.conformance.test_one_behaviour import live
 
 from holdfast.core.token import Scope
-from holdfast.dispatch.identity import of_postgres
-from holdfast.dispatch.line import Line
+from holdfast.dispatch.postgres.connection import PostgresConnection
+from holdfast.dispatch.store_name import of_postgres
 from holdfast.stores.postgres import upkeep
 from holdfast.stores.postgres.queries import queries
 from holdfast.stores.postgres.store import PostgresStore
@@ -100,12 +100,11 @@ async def test_neither_does_what_no_task_needs(
         assert list(await store.check()) == []
         assert list(await store.migrate()) == []
     dsn = store._address.dsn
-    line = Line(dsn, "holdfast", lambda _: None)
-    await line.open()
-    await line.ask("sleep", "me", None, 5.0)
-    assert await line.ask("wake", ["default"]) == 1
-    await line.ask("awake", "me")
-    line.drop()
+    connection = await PostgresConnection.open(dsn, "holdfast", lambda _: None)
+    await connection.ask("sleep", "me", None, 5.0)
+    assert await connection.ask("wake", ["default"]) == 1
+    await connection.ask("awake", "me")
+    connection.drop(ConnectionError("over"))
     assert await of_postgres(dsn, "holdfast")
 
 

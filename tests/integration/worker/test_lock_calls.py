@@ -15,7 +15,7 @@ from holdfast import herald
 from holdfast.core.task import Priority, State, TaskId
 from holdfast.definitions.context import Context
 from holdfast.definitions.registry import AnyDefinition
-from holdfast.dispatch.polling import InProcessDispatcher
+from holdfast.dispatch.in_process import InProcessDispatcher
 from holdfast.ports.dispatcher import EVERYBODY
 from holdfast.ports.store import Store
 from holdfast.testing.eventually import eventually

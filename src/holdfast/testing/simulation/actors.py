@@ -29,7 +29,7 @@ from holdfast.core.priority import Aging
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import NewTask, Priority, Progress, State, TaskError, TaskId, WorkerId
 from holdfast.errors import IdempotencyConflict, StoreUnavailable, WorkerGone
-from holdfast.ports.dispatcher import Listener
+from holdfast.ports.dispatcher import Dispatcher, Listener
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
 from holdfast.testing.simulation.ledger import Ledger
@@ -290,7 +290,7 @@ class Rescuer(Process):
             await self.store.next_in_line(keys)
 
 
-class _Nobody:
+class _Nobody(Dispatcher):
     """A dispatcher that wakes nobody: workers of this world poll."""
 
     def wake(self, queues: Mapping[str, int]) -> None: ...
