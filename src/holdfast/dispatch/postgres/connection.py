@@ -14,10 +14,8 @@ from holdfast.logs import EventLog
 
 if TYPE_CHECKING:
     import asyncpg
-    import asyncpg.prepared_stmt
 
     Driver = asyncpg.Connection[asyncpg.Record]
-    PreparedStatement = asyncpg.prepared_stmt.PreparedStatement[asyncpg.Record]
 
 log = EventLog(__name__)
 
@@ -43,7 +41,6 @@ class PostgresConnection:
         self._schema = schema
         self._heard = heard
         self._is_pooled = False
-        self._statements: dict[str, PreparedStatement] = {}
         self._turn = asyncio.Lock()
         self._token = f"?{random.getrandbits(64):x}"
         self._echo = asyncio.Event()
@@ -71,7 +68,7 @@ class PostgresConnection:
                 if self._is_pooled:  # parsing and running might else reach two servers
                     async with self._driver.transaction():
                         return await self._driver.fetchval(statement, *values, timeout=PATIENCE)
-                return await self._ask_prepared(statement, values)
+                return await self._driver.fetchval(statement, *values, timeout=PATIENCE)
             except (TimeoutError, OSError) as error:
                 self.drop(error)
                 raise
@@ -107,19 +104,6 @@ class PostgresConnection:
         finally:
             await caller.close(timeout=PATIENCE)
         return True
-
-    async def _ask_prepared(self, statement: str, values: tuple[object, ...]) -> object:
-        """One round trip instead of two, and no planning."""
-        known = self._statements.get(statement)
-        if known is None:
-            known = await self._driver.prepare(statement, timeout=PATIENCE)
-            self._statements[statement] = known
-        try:
-            return await known.fetchval(*values, timeout=PATIENCE)
-        except Exception:
-            # A migration may have replaced the function: prepare it anew next time.
-            self._statements.pop(statement, None)
-            raise
 
     def _on_notify(self, _connection: object, _pid: int, _channel: str, payload: object) -> None:
         if payload == self._token:

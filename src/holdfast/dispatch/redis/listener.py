@@ -25,6 +25,7 @@ class RedisListener(InProcessListener):
         name: Where it is called: PROCESS/NUMBER.
         lists: Its queues; the empty name stands for all.
         seen: The turns that it knew before it last looked for work (`sleep.lua`).
+        is_listed: Whether Redis was told that it sleeps, and has not called it since.
         is_called: Whether it was called and has not been told so by `wait`.
         has_left: Whether it will never look again.
     """
@@ -41,6 +42,7 @@ class RedisListener(InProcessListener):
         self.name = f"{wakeups.process}/{number}"
         self.lists = ("",) if queues is None else tuple(sorted(set(queues)))
         self.seen = UNKNOWN
+        self.is_listed = False
         self.is_called = False
         self.has_left = False
         self._wakeups = wakeups
@@ -62,12 +64,12 @@ class RedisListener(InProcessListener):
 
     def call(self) -> None:
         """Somebody has work for it. From any thread."""
-        self.is_called = True
+        self.is_listed, self.is_called = False, True
         self.wake()
 
     def forget(self) -> None:
         """Redis is another one, or none. From any thread."""
-        self.seen = UNKNOWN
+        self.is_listed, self.seen = False, UNKNOWN
         self.wake()
 
     async def close(self) -> None:
@@ -80,6 +82,7 @@ class RedisListener(InProcessListener):
         await self._stack.aclose()
 
     async def _wait_registered(self, timeout: float) -> bool:
+        self.is_called = False
         asked = self._wakeups.sleep(self)
         try:
             if asked is None or not await asyncio.shield(asyncio.wrap_future(asked)):

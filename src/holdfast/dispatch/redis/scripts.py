@@ -67,8 +67,9 @@ class Scripts:
     async def awake(self, listener: str, queues: Collection[str]) -> Reply:
         return await self._run(AWAKE, self._lists(queues), [listener])
 
-    async def beat(self, listeners: Collection[str], queues: Collection[str]) -> Reply:
-        return await self._run(BEAT, self._lists(queues), [STANDING, KEPT, *listeners])
+    async def beat(self, listeners: Collection[str], queues: Collection[str]) -> Sequence[Reply]:
+        lost = await self._run(BEAT, self._lists(queues), [STANDING, KEPT, *listeners])
+        return lost if isinstance(lost, list) else []
 
     async def _run(self, script: Script, keys: Sequence[str], words: Sequence[Word]) -> Reply:
         command = ("EVALSHA", script.sha, len(keys), *keys, *words)

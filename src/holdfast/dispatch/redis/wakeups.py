@@ -53,7 +53,6 @@ class RedisWakeups(ConnectionThread[RedisConnection]):
         self._listeners = listeners
         self._otherwise = otherwise
         self._store_name = ""
-        self._asleep: dict[int, RedisListener] = {}
 
     def call_later(self, queues: Mapping[str, int]) -> None:
         """Call a few times, at growing intervals."""
@@ -107,18 +106,17 @@ class RedisWakeups(ConnectionThread[RedisConnection]):
 
     def _changed(self, connection: RedisConnection | None) -> None:
         self._calls.use(self._call_otherwise if connection is None else self._call)
-        self._asleep.clear()
         for listener in self._listeners():
             listener.forget()
 
     async def _look_after(self, connection: RedisConnection) -> None:
         """Have everybody sleep on; wake those of whom Redis does not know."""
-        asleep = {listener.name.encode(): listener for listener in self._asleep.values()}
-        lists = sorted({queue for listener in asleep.values() for queue in listener.lists})
-        lost = await self._scripts.beat([name.decode() for name in asleep], lists)
-        for name in lost if isinstance(lost, list) else []:
-            listener = asleep[name] if isinstance(name, bytes) else None
-            if listener is not None and self._asleep.pop(listener.number, None) is not None:
+        asleep = [listener for listener in self._listeners() if listener.is_listed]
+        lists = sorted({queue for listener in asleep for queue in listener.lists})
+        lost = await self._scripts.beat([listener.name for listener in asleep], lists)
+        for listener in asleep:
+            if listener.is_listed and listener.name.encode() in lost:
+                listener.is_listed = False
                 listener.wake()
 
     async def _leave(self) -> None:
@@ -149,7 +147,6 @@ class RedisWakeups(ConnectionThread[RedisConnection]):
         """Somebody called one of ours."""
         if push[:1] == [b"message"] and isinstance(push[2], bytes):
             number = int(push[2])
-            self._asleep.pop(number, None)
             for listener in self._listeners():
                 if listener.number == number:
                     listener.call()
@@ -159,30 +156,31 @@ class RedisWakeups(ConnectionThread[RedisConnection]):
         connection = self.connection
         if connection is None:
             return False
-        self._asleep[listener.number] = listener  # before the answer: a call may be heard with it
+        listener.is_listed = True  # before the answer: a call may be heard with it
         try:
             turns = await self._scripts.sleep(listener.name, listener.lists, listener.seen)
         except Exception as error:  # noqa: BLE001 - as above
             connection.drop(error)
             turns = UNKNOWN
         if isinstance(turns, bytes):
-            self._asleep.pop(listener.number, None)
+            listener.is_listed = False
             listener.seen = turns
         return turns is None
 
     async def _get_up(self, listener: RedisListener) -> None:
         """Have it called no longer, if it was not."""
-        if self._asleep.pop(listener.number, None) is not None and not await self._strike(listener):
+        was_listed, listener.is_listed = listener.is_listed, False
+        if was_listed and not await self._strike(listener):
             listener.is_called = True  # and it will hear that yet
             if listener.has_left:
                 self._pass_on(listener)
 
     async def _forget(self, listener: RedisListener) -> None:
         """Here and in Redis: who was called for one queue is still listed for others."""
-        has_slept = self._asleep.pop(listener.number, None) is not None
+        was_listed, listener.is_listed = listener.is_listed, False
         if listener.is_called:
             self._pass_on(listener)
-        if not await self._strike(listener) and has_slept:
+        if not await self._strike(listener) and was_listed:
             self._pass_on(listener)
 
     def _pass_on(self, listener: RedisListener) -> None:
