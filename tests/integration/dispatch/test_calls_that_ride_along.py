@@ -93,3 +93,13 @@ async def test_the_last_of_a_burst_is_called_for_too(app: Holdfast, heard: list[
     await app.registry["noop"].submit_async(2)  # too soon to call by itself
 
     await eventually(lambda: len(heard) == 2)
+
+
+async def test_what_a_process_that_ends_has_not_called_for_it_calls_for_at_last(
+    app: Holdfast, heard: list[str]
+) -> None:
+    await app.registry["noop"].submit_async(1)
+    await app.registry["noop"].submit_async(2)
+    await app.close_async()
+
+    await eventually(lambda: len(heard) == 2)

@@ -95,6 +95,8 @@ async def test_neither_does_what_no_task_needs(
         await store.tokens()
         await store.revoke_token("t")
         await store.next_in_line(["k"])
+        assert store._adding is not None
+        await store._adding.call(["default"])
         await store.orphans(limit=1)
         await store._open.do(lambda db: upkeep._sweep_after(db, store._sql, 1_000_000))
         assert list(await store.check()) == []
