@@ -30,8 +30,8 @@ class CommitCalls:
         self._send = send
         self._not_before = 0.0
         self._owed: set[str] = set()
-        self._timer: asyncio.TimerHandle | None = None
-        self._sending: asyncio.Task[None] | None = None
+        self._owed_since = 0.0
+        self._paying: asyncio.Task[None] | None = None
 
     def take(self, queues: set[str]) -> set[str]:
         """The queues that a commit with work for these should call; none if it should not."""
@@ -44,26 +44,26 @@ class CommitCalls:
 
     def owe(self, queues: set[str]) -> None:
         """There is work for these that no commit has called for."""
+        if queues and not self._owed:
+            self._owed_since = time.monotonic()
         self._owed |= queues
-        if self._owed and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(APART, self._pay)
+        if self._owed and self._paying is None:
+            self._paying = asyncio.get_running_loop().create_task(self._pay())
 
     async def finish(self) -> None:
-        """Call for all that is owed, now."""
-        self._not_before = 0.0
-        self._pay()
-        if self._sending is not None:
-            await asyncio.wait([self._sending])
+        """Wait until nothing is owed."""
+        if self._paying is not None:
+            await asyncio.wait([self._paying])
 
-    def _pay(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if queues := self.take(set()):
-            self._sending = asyncio.get_running_loop().create_task(self._call(sorted(queues)))
-        else:
-            self.owe(set())  # later, if a commit has just called for others
-
-    async def _call(self, queues: list[str]) -> None:
-        with suppress(HoldfastError):  # then workers find it by looking
-            await self._send(queues)
+    async def _pay(self) -> None:
+        """Call for what no commit has called for in time."""
+        try:
+            while self._owed:
+                early = max(self._owed_since + APART, self._not_before) - time.monotonic()
+                if early > 0:
+                    await asyncio.sleep(early)
+                elif queues := self.take(set()):
+                    with suppress(HoldfastError):  # then workers find it by looking
+                        await self._send(sorted(queues))
+        finally:
+            self._paying = None
