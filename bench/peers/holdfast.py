@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from bench.peers import bodies, driver
 from holdfast.app import Holdfast, open_store
 from holdfast.core.task import State
-from holdfast.dispatch.polling import PollingDispatcher
+from holdfast.dispatch.in_process import PollingDispatcher
 from holdfast.link import Link
 
 URL = driver.POSTGRES or driver.MONGO or f"sqlite:///{driver.SQLITE}/holdfast.db"

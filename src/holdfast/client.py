@@ -36,8 +36,8 @@ from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
 from holdfast.filters import FilterKeywords, TaskRef, chosen_by, dead_unless_told, read_id, where
 from holdfast.fleet import as_now, knows_queue
 from holdfast.logs import EventLog
-from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, HintingDispatcher, RidingDispatcher
-from holdfast.ports.store import CallingStore, Store
+from holdfast.ports.dispatcher import EVERYBODY, Dispatcher
+from holdfast.ports.store import Store
 from holdfast.settings import Settings
 from holdfast.tokens import Tokens
 
@@ -66,11 +66,6 @@ class Client:
         self.registry = registry
         self.settings = settings
         self.tokens = Tokens(store)
-        self._riding = (
-            (store, dispatcher)
-            if isinstance(store, CallingStore) and isinstance(dispatcher, RidingDispatcher)
-            else None
-        )
         self._head_starts = {p: settings.aging.head_start(p) for p in Priority}
         self._make = TaskMaker(settings, self._head_starts).make
         self._clock: tuple[datetime, float] | None = None
@@ -101,9 +96,11 @@ class Client:
         if not calls:
             return []
         self._refuse_to_wait_for_itself()
+        window = self.settings.idempotency_window
         tasks = self._make(calls, mark, traceparent)
         with keys.as_given():
-            added = await self._add(tasks, _counts(tasks))
+            added = await self.store.add(tasks, idempotency_window=window)
+        self.dispatcher.added(_counts(tasks))
         return self._said(tasks, added)
 
     def submit_within(self, calls: Sequence[Call[Any]], connection: object) -> Sequence[Added]:
@@ -116,7 +113,7 @@ class Client:
         tasks = self._make(calls)
         with keys.as_given():
             added = self.store.add_within(connection, tasks, idempotency_window=window)
-        self._hint(tasks)
+        self.dispatcher.added_within(_counts(tasks))
         return self._said(tasks, added)
 
     async def submit_within_async(
@@ -127,7 +124,7 @@ class Client:
         tasks = self._make(calls)
         with keys.as_given():
             added = await self.store.add_within_async(connection, tasks, idempotency_window=window)
-        self._hint(tasks)
+        self.dispatcher.added_within(_counts(tasks))
         return self._said(tasks, added)
 
     async def get(self, task_id: TaskRef) -> Task:
@@ -390,27 +387,10 @@ class Client:
         """What is wrong with the store, in sentences; nothing if it is well."""
         return await self.store.check()
 
-    async def _add(self, tasks: Sequence[NewTask], queues: Mapping[str, int]) -> Sequence[Added]:
-        """Store tasks and wake who sleeps for them: in one step, where store and dispatcher can."""
-        window = self.settings.idempotency_window
-        if self._riding is not None:
-            store, dispatcher = self._riding
-            if dispatcher.may_ride(queues):
-                added = await store.add_and_call(tasks, idempotency_window=window, queues=queues)
-                dispatcher.wake_here(queues)
-                return added
-        added = await self.store.add(tasks, idempotency_window=window)
-        self.dispatcher.wake(queues)
-        return added
-
     def _said(self, tasks: Sequence[NewTask], added: Sequence[Added]) -> Sequence[Added]:
         if self._gate.is_open():
             self._gate.submitted(tasks, added)
         return added
-
-    def _hint(self, tasks: Sequence[NewTask]) -> None:
-        if isinstance(self.dispatcher, HintingDispatcher):
-            self.dispatcher.wake_soon(_counts(tasks))
 
     def _refuse_to_wait_for_itself(self) -> None:
         running = current_context()

@@ -179,7 +179,6 @@ EVENTS: Final = {
     "dispatch.failed": Listed(WARNING, "Waiting for a wake-up failed; polled instead.", "error"),
     "dispatch.register_failed": Listed(DEBUG, "This process cannot be called now.", "error"),
     "dispatch.call_failed": Listed(DEBUG, "A wake-up could not be sent.", "error"),
-    "dispatch.rest_failed": Listed(DEBUG, "Sleepers could not be told apart.", "error"),
     # The service
     "server.started": Listed(INFO, "It answers.", "url store"),
     "server.stopped": Listed(INFO, "It has left.", "url"),

@@ -63,34 +63,34 @@ def open_dispatcher(settings: Settings) -> Dispatcher:
 def _own_dispatcher(url: str) -> Dispatcher:
     """The store's own."""
     if _scheme(url) == "memory":
-        from holdfast.dispatch.polling import InProcessDispatcher  # noqa: PLC0415
+        from holdfast.dispatch.in_process import InProcessDispatcher  # noqa: PLC0415
 
         return InProcessDispatcher()
     if _scheme(url) in _POSTGRES:
         return _postgres_dispatcher(url)
     if _scheme(url) in _MONGO:
-        from holdfast.dispatch.polling import PollingDispatcher  # noqa: PLC0415
+        from holdfast.dispatch.in_process import PollingDispatcher  # noqa: PLC0415
 
         return PollingDispatcher()
-    from holdfast.dispatch.local import LocalDispatcher  # noqa: PLC0415
+    from holdfast.dispatch.local.dispatcher import LocalDispatcher  # noqa: PLC0415
 
     return LocalDispatcher(_path(url))
 
 
 def _name_of_store(url: str) -> Callable[[], Awaitable[str]]:
     """How to learn what this store is called among others."""
-    from holdfast.dispatch import identity  # noqa: PLC0415
+    from holdfast.dispatch import store_name  # noqa: PLC0415
 
     if _scheme(url) == "memory":
-        return identity.of_this_process
+        return store_name.of_this_process
     if _scheme(url) in _POSTGRES:
         from holdfast.stores.postgres.address import parse  # noqa: PLC0415
 
         address = parse(url)
-        return partial(identity.of_postgres, address.dsn, address.schema)
+        return partial(store_name.of_postgres, address.dsn, address.schema)
     if _scheme(url) in _MONGO:
-        return partial(identity.of_mongo, url)
-    return partial(identity.of_file, _path(url))
+        return partial(store_name.of_mongo, url)
+    return partial(store_name.of_file, _path(url))
 
 
 def schema_script(url: str) -> tuple[int, str]:
@@ -155,7 +155,7 @@ def _postgres_store(url: str, clock: Clock | None) -> Store:
 
 
 def _postgres_dispatcher(url: str) -> Dispatcher:
-    from holdfast.dispatch.postgres import PostgresDispatcher  # noqa: PLC0415
+    from holdfast.dispatch.postgres.dispatcher import PostgresDispatcher  # noqa: PLC0415
     from holdfast.stores.postgres.address import parse  # noqa: PLC0415
 
     address = parse(url)

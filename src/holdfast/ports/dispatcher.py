@@ -6,14 +6,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Final, Protocol, runtime_checkable
+from typing import Final, Protocol
 
 EVERYBODY: Final = 1 << 30
 """As many as sleep: for work that not every worker of the queue could take."""
 
 
 class Listener(Protocol):
-    """A worker's ear. Wake-ups that arrive between two waits are remembered, not lost."""
+    """Wakes one worker. Wake-ups that arrive between two waits are remembered, not lost."""
 
     async def wait(self, timeout: float) -> bool:
         """Sleep until woken or for `timeout` seconds; True if woken.
@@ -35,6 +35,18 @@ class Dispatcher(Protocol):
         """
         ...
 
+    def added(self, queues: Mapping[str, int]) -> None:
+        """`Store.add` has stored so many tasks in each queue: `wake`, unless the store's own commit
+        has told those who sleep by this dispatcher. Never blocks, never raises.
+        """
+        self.wake(queues)
+
+    def added_within(self, queues: Mapping[str, int]) -> None:
+        """The same for tasks in somebody's transaction, which will commit soon or never: a guess
+        when that will be, where the commit is not heard and somebody could be woken.
+        """
+        return
+
     def listen(self, queues: Collection[str] | None) -> AbstractAsyncContextManager[Listener]:
         """Be woken for these queues (None: all) while the context is open."""
         ...
@@ -46,42 +58,5 @@ class Dispatcher(Protocol):
         ...
 
     async def close(self) -> None:
-        """Let go of sockets and files. Idempotent."""
-        ...
-
-
-@runtime_checkable
-class RidingDispatcher(Protocol):
-    """A dispatcher whose calls a `CallingStore` can take along: no message of their own, and they
-    arrive with the work.
-    """
-
-    def may_ride(self, queues: Collection[str]) -> bool:
-        """Whether a call for these queues should ride along now. Not if one left a moment ago: many
-        commits that call would wait for each other. Then `wake`, which gathers them.
-        """
-        ...
-
-    def wake_here(self, queues: Collection[str]) -> None:
-        """Tell the sleepers of this process, after a ride that told all others."""
-        ...
-
-
-@runtime_checkable
-class RestingDispatcher(Protocol):
-    """A dispatcher that costs something while another one is in charge."""
-
-    async def rest(self) -> None:
-        """Let go of connections, unless somebody listens. They come back with whoever needs one."""
-        ...
-
-
-@runtime_checkable
-class HintingDispatcher(Protocol):
-    """A dispatcher that cannot hear commits, and so guesses when they come."""
-
-    def wake_soon(self, queues: Mapping[str, int]) -> None:
-        """Work for these queues is stored in somebody's transaction, which will commit soon or
-        never. Never blocks, never raises.
-        """
+        """Make the last calls, and let go of connections, sockets and files. Idempotent."""
         ...

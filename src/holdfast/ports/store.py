@@ -42,7 +42,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from types import TracebackType
-from typing import Protocol, Self, runtime_checkable
+from typing import Protocol, Self
 
 from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
@@ -246,17 +246,6 @@ class TaskStore(Protocol):
         """The store in numbers, without walking the backlog. A queue is listed if it is paused or
         has unfinished tasks; whether an idle one is, is the store's choice.
         """
-        ...
-
-
-@runtime_checkable
-class CallingStore(Protocol):
-    """A store that can wake sleepers with the very commit that brings them work."""
-
-    async def add_and_call(
-        self, tasks: Sequence[NewTask], *, idempotency_window: float, queues: Collection[str]
-    ) -> Sequence[Added]:
-        """`TaskStore.add`, and whoever sleeps for these queues is called when it is durable."""
         ...
 
 

@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from typing import Unpack
 
 from holdfast.app import Holdfast
-from holdfast.dispatch.polling import InProcessDispatcher
+from holdfast.dispatch.in_process import InProcessDispatcher
 from holdfast.functional import HOME
 from holdfast.link import Link
 from holdfast.settings import SettingsKeywords

@@ -11,7 +11,7 @@ from holdfast import State, client
 from holdfast.client import Client
 from holdfast.core.task import Priority, TaskId
 from holdfast.definitions.registry import Registry
-from holdfast.dispatch.polling import InProcessDispatcher
+from holdfast.dispatch.in_process import InProcessDispatcher
 from holdfast.errors import StoreUnavailable
 from holdfast.ports.store import Store
 from holdfast.settings import Settings

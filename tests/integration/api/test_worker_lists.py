@@ -9,7 +9,7 @@ import pytest
 from holdfast.client import Client
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.definitions.registry import Registry
-from holdfast.dispatch.polling import InProcessDispatcher
+from holdfast.dispatch.in_process import InProcessDispatcher
 from holdfast.settings import Settings
 from holdfast.stores.memory import MemoryStore
 from holdfast.testing.eventually import eventually

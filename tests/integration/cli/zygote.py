@@ -19,7 +19,7 @@ from holdfast.cli.main import app, run
 WARM = (
     "holdfast.app",
     "holdfast.cli.tables",
-    "holdfast.dispatch.local",
+    "holdfast.dispatch.local.dispatcher",
     "holdfast.stores.sqlite.store",
     "holdfast.worker.loading",
 )

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
-from holdfast.dispatch.polling import PollingDispatcher
+from holdfast.dispatch.in_process import PollingDispatcher
 from holdfast.dispatch.redis.dispatcher import RedisDispatcher
 from holdfast.ports.dispatcher import Listener
 from holdfast.testing.eventually import eventually

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.dispatch.local import LocalDispatcher
-from holdfast.dispatch.meeting import meeting_place
+from holdfast.dispatch.local.dispatcher import LocalDispatcher
+from holdfast.dispatch.local.folder import folder_of
 
 Dispatch = Callable[[Path], LocalDispatcher]
 
 LISTEN = """
 import asyncio, sys, time
-from holdfast.dispatch.local import LocalDispatcher
+from holdfast.dispatch.local.dispatcher import LocalDispatcher
 
 async def main():
     async with LocalDispatcher(sys.argv[1]).listen(sys.argv[2].split(",")) as listener:
@@ -73,7 +73,7 @@ async def dispatch() -> AsyncIterator[Dispatch]:
 @pytest.fixture
 def database(tmp_path: Path) -> Iterator[Path]:
     yield tmp_path / "tasks.db"
-    place = meeting_place(tmp_path / "tasks.db")
+    place = folder_of(tmp_path / "tasks.db")
     for left in place.glob("*"):
         left.unlink()
     if place.exists():
@@ -121,11 +121,11 @@ async def test_a_killed_listener_is_forgotten_and_its_files_removed(
     other = Other(database, "mail")
     dispatcher = dispatch(database)
     other.kill()
-    assert len(list(meeting_place(database).iterdir())) == 2
+    assert len(list(folder_of(database).iterdir())) == 2
 
     dispatcher.wake(["mail"])
 
-    assert list(meeting_place(database).iterdir()) == []
+    assert list(folder_of(database).iterdir()) == []
 
 
 async def test_a_new_listener_tidies_up_after_a_killed_one_that_had_a_wake_up(
@@ -139,11 +139,11 @@ async def test_a_new_listener_tidies_up_after_a_killed_one_that_had_a_wake_up(
     other.kill()
 
     async with dispatcher.listen(["mail"]):
-        files = list(meeting_place(database).iterdir())
+        files = list(folder_of(database).iterdir())
 
     assert len(files) == 2
     assert all(file.name.startswith(f"{os.getpid()}-") for file in files)
-    assert not meeting_place(database).exists()
+    assert not folder_of(database).exists()
 
 
 async def test_what_was_left_at_another_database_is_tidied_up_too(
@@ -151,12 +151,12 @@ async def test_what_was_left_at_another_database_is_tidied_up_too(
 ) -> None:
     other = Other(tmp_path / "forgotten.db", "mail")
     other.kill()
-    assert meeting_place(tmp_path / "forgotten.db").exists()
+    assert folder_of(tmp_path / "forgotten.db").exists()
 
     async with dispatch(database).listen(["mail"]):
         pass
 
-    assert not meeting_place(tmp_path / "forgotten.db").exists()
+    assert not folder_of(tmp_path / "forgotten.db").exists()
 
 
 async def test_a_listener_of_the_same_dispatcher_is_woken_too(
@@ -224,7 +224,7 @@ async def test_a_forked_child_wakes_its_parent_by_the_socket(
             os._exit(0)
         woken = await listener.wait(30)
         _reap(child)
-        place = list(meeting_place(database).iterdir())
+        place = list(folder_of(database).iterdir())
 
     assert woken
     assert len(place) == 2
@@ -234,7 +234,7 @@ async def test_files_that_were_tidied_away_come_back(dispatch: Dispatch, databas
     dispatcher, submitter = dispatch(database), dispatch(database)
 
     async with dispatcher.listen(["mail"]) as listener:
-        for file in meeting_place(database).iterdir():
+        for file in folder_of(database).iterdir():
             file.unlink()
         await listener.wait(0.01)
         submitter.wake(["mail"])
@@ -246,7 +246,7 @@ async def test_files_that_were_tidied_away_come_back(dispatch: Dispatch, databas
 async def test_a_place_that_is_open_to_others_is_not_used_and_that_is_said_once(
     dispatch: Dispatch, database: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    place = meeting_place(database)
+    place = folder_of(database)
     place.parent.mkdir(mode=0o700, exist_ok=True)
     place.mkdir()
     place.chmod(0o755)

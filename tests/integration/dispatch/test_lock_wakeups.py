@@ -20,7 +20,7 @@ import pytest
 
 from holdfast import Context, Handle, Holdfast, State, fixed
 from holdfast.core.task import TaskError
-from holdfast.dispatch import postgres
+from holdfast.dispatch.postgres import dispatcher as postgres
 from holdfast.remote import RemoteResult, ResultStatus
 from holdfast.testing.eventually import eventually
 from holdfast.testing.factories import worker_info

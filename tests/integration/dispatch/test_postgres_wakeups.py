@@ -12,8 +12,8 @@ from collections.abc import AsyncIterator, Callable
 import asyncpg
 import pytest
 
-from holdfast.dispatch import postgres as by_notify
-from holdfast.dispatch.postgres import PostgresDispatcher
+from holdfast.dispatch.postgres import dispatcher as by_notify
+from holdfast.dispatch.postgres.dispatcher import PostgresDispatcher
 from holdfast.ports.dispatcher import Listener
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.eventually import eventually

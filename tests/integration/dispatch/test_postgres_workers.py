@@ -13,7 +13,7 @@ import pytest
 
 from holdfast import Holdfast
 from holdfast.cli.doctor import _examine
-from holdfast.dispatch import postgres
+from holdfast.dispatch.postgres import dispatcher as postgres
 from holdfast.testing.eventually import eventually
 from holdfast.testing.servers.pgbouncer import PgBouncer
 

@@ -9,7 +9,7 @@ import pytest
 from tests.integration.dispatch.redis_kit import STORE, Dispatch, call, dispatchers, is_in_mode
 
 from holdfast.dispatch.redis.dispatcher import RedisDispatcher
-from holdfast.dispatch.redis.finding import slot
+from holdfast.dispatch.redis.locate import slot
 from holdfast.testing.eventually import eventually
 from holdfast.testing.servers.redis import RedisServer
 from holdfast.testing.servers.redis_groups import Cluster, Sentinels

@@ -100,22 +100,6 @@ async def test_a_sleeper_that_was_flushed_lies_down_again(
     assert changes.said == []
 
 
-async def test_an_ear_that_lost_its_own_line_looks_and_gets_another(
-    own_redis: RedisServer, dispatch: Dispatch, changes: Changes
-) -> None:
-    here, there = dispatch(own_redis.url), dispatch(own_redis.url)
-    async with there.listen(["mail"]) as listener:
-        waiting = await fast_asleep(listener, own_redis)
-        clients = str(own_redis.command("CLIENT", "LIST")).splitlines()
-        (ear,) = [line for line in clients if "cmd=ping" in line and "sub=1" in line]
-
-        own_redis.command("CLIENT", "KILL", "ID", ear.partition(" ")[0].removeprefix("id="))
-
-        assert await asyncio.wait_for(waiting, 3.0)
-    await call(here, there, own_redis)
-    assert changes.said == []
-
-
 async def test_a_user_with_no_more_rights_than_the_manual_names_can_use_it(
     dispatch: Dispatch,
 ) -> None:

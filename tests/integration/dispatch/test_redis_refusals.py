@@ -13,17 +13,15 @@ from contextlib import ExitStack, asynccontextmanager
 import pytest
 from tests.integration.dispatch.redis_kit import (
     BACK,
-    LONG,
     Dispatch,
     call,
     dispatchers,
+    fast_asleep,
     settled,
 )
 
-from holdfast.dispatch.polling import PollingDispatcher
+from holdfast.dispatch.in_process import PollingDispatcher
 from holdfast.dispatch.redis.dispatcher import RedisDispatcher
-from holdfast.dispatch.redis.ear import RedisEar
-from holdfast.testing.eventually import eventually
 from holdfast.testing.servers.redis import RedisServer
 
 
@@ -95,28 +93,16 @@ async def test_a_crowded_redis_is_told_as_such(
     assert "is needed" not in caplog.text
 
 
-async def test_who_gets_no_line_of_its_own_hears_over_that_of_its_process(
+async def test_a_process_has_one_connection_however_many_listen(
     own_redis: RedisServer, dispatch: Dispatch
 ) -> None:
-    """Redis lets in ten thousand unless told otherwise: five thousand workers have two each."""
-    here, there = dispatch(own_redis.url), dispatch(own_redis.url)
-    assert [await here.mode(), await there.mode()] == ["redis", "redis"]
-    own_redis.command("CONFIG", "SET", "maxclients", 2)
-    async with there.listen(["mail"]) as listener:
-        while await listener.wait(0.01):
-            pass
-        assert isinstance(listener, RedisEar)
-        began = time.monotonic()
-        for _ in range(4):
-            waiting = asyncio.ensure_future(listener.wait(LONG))
-            await eventually(lambda: listener._sleeper is not None, every=0.001)
-            assert listener._line is None
-
-            here.wake({"mail": 1})
-
+    there = dispatch(own_redis.url)
+    async with there.listen(["mail"]) as mail, there.listen(["films"]) as films:
+        for listener in (mail, films):
+            waiting = await fast_asleep(listener, own_redis)
+            assert len(connected(own_redis)) == 1
+            there.wake({"mail": 1, "films": 1})
             assert await asyncio.wait_for(waiting, BACK)
-        assert time.monotonic() - began < 2, "called, and not found out by a beat, once a second"
-    assert [await here.mode(), await there.mode()] == ["redis", "redis"]
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ from tests.conformance.pair import Pair
 from tests.conformance.test_one_behaviour import live
 
 from holdfast.core.record import Changes, Delete, Put
-from holdfast.dispatch.identity import of_postgres
-from holdfast.dispatch.line import Line
+from holdfast.dispatch.postgres.connection import PostgresConnection
+from holdfast.dispatch.store_name import of_postgres
 from holdfast.stores.postgres import upkeep
 from holdfast.stores.postgres.queries import queries
 from holdfast.stores.postgres.store import PostgresStore
@@ -99,17 +99,18 @@ async def test_neither_does_what_no_task_needs(
         await store.take_due("note", limit=1, lease=1.0)
         await store.commit(Changes("3", (), (Delete("note", "a"),)))
         await store.next_in_line(["k"])
+        assert store._adding is not None
+        await store._adding.call(["default"])
         await store.orphans(limit=1)
         await store._open.do(lambda db: upkeep._sweep_after(db, store._sql, 1_000_000))
         assert list(await store.check()) == []
         assert list(await store.migrate()) == []
     dsn = store._address.dsn
-    line = Line(dsn, "holdfast", lambda _: None)
-    await line.open()
-    await line.ask("sleep", "me", None, 5.0)
-    assert await line.ask("wake", ["default"]) == 1
-    await line.ask("awake", "me")
-    line.drop()
+    connection = await PostgresConnection.open(dsn, "holdfast", lambda _: None)
+    await connection.ask("sleep", "me", None, 5.0)
+    assert await connection.ask("wake", ["default"]) == 1
+    await connection.ask("awake", "me")
+    connection.drop(ConnectionError("over"))
     assert await of_postgres(dsn, "holdfast")
 
 

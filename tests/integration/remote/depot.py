@@ -10,7 +10,7 @@ from typing import Any
 from holdfast.core.attempt import Claim, History
 from holdfast.core.task import State, Task, TaskError, TaskId, WorkerId
 from holdfast.definitions.registry import Registry
-from holdfast.dispatch.polling import InProcessDispatcher
+from holdfast.dispatch.in_process import InProcessDispatcher
 from holdfast.ports.store import Store
 from holdfast.remote import RemoteResult, RemoteWorkers, ResultAnswer, ResultStatus, Verdict
 from holdfast.settings import Settings

@@ -340,7 +340,7 @@ async def test_nobody_listens_for_long_without_polls(
     server = depot.server(poll=0.05)
     await server.poll(await depot.worker(), limit=1, wait=0.1)
 
-    await eventually(lambda: depot.dispatcher._ears == ())
+    await eventually(lambda: depot.dispatcher._listeners == ())
 
 
 async def test_a_poll_may_name_some_of_its_workers_capabilities(depot: Depot) -> None:

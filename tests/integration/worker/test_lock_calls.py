@@ -14,7 +14,7 @@ from tests.integration.worker.workshop import Workshop
 from holdfast.core.task import Priority, State, TaskId
 from holdfast.definitions.context import Context
 from holdfast.definitions.registry import AnyDefinition
-from holdfast.dispatch.polling import InProcessDispatcher
+from holdfast.dispatch.in_process import InProcessDispatcher
 from holdfast.engine import waking
 from holdfast.ports.dispatcher import EVERYBODY
 from holdfast.ports.store import Store

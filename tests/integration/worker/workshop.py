@@ -15,7 +15,7 @@ from holdfast.definitions.define import define
 from holdfast.definitions.home import Verbs
 from holdfast.definitions.options import read_options
 from holdfast.definitions.registry import AnyDefinition, Registry
-from holdfast.dispatch.polling import InProcessDispatcher
+from holdfast.dispatch.in_process import InProcessDispatcher
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings

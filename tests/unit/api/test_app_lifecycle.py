@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast import Holdfast
-from holdfast.dispatch.polling import InProcessDispatcher
+from holdfast.dispatch.in_process import InProcessDispatcher
 from holdfast.errors import ConfigError, StoreUnavailable
 from holdfast.link import Link
 from holdfast.stores.memory import MemoryStore

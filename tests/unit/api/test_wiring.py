@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from holdfast.app import open_dispatcher, open_store
-from holdfast.dispatch.local import LocalDispatcher
-from holdfast.dispatch.polling import InProcessDispatcher, PollingDispatcher
+from holdfast.dispatch.in_process import InProcessDispatcher, PollingDispatcher
+from holdfast.dispatch.local.dispatcher import LocalDispatcher
 from holdfast.dispatch.redis.dispatcher import RedisDispatcher
 from holdfast.errors import ConfigError
 from holdfast.settings import Settings

@@ -6,7 +6,7 @@ import asyncio
 import threading
 import time
 
-from holdfast.dispatch.polling import InProcessDispatcher
+from holdfast.dispatch.in_process import InProcessDispatcher
 
 
 async def test_a_sleeping_listener_is_woken_at_once() -> None:

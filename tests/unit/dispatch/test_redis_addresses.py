@@ -7,7 +7,7 @@ import ssl
 import pytest
 
 from holdfast.dispatch.redis.address import Kind, parse
-from holdfast.dispatch.redis.finding import slot
+from holdfast.dispatch.redis.locate import slot
 from holdfast.errors import ConfigError
 
 

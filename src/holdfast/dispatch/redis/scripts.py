@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.resources import files
 from typing import Final
 
-from holdfast.dispatch.redis.line import Line, Word
-from holdfast.dispatch.redis.resp import Reply
+from holdfast.dispatch.redis.connection import RedisConnection, Word
+from holdfast.dispatch.redis.resp import Refused, Reply
 
 STANDING: Final = 10_000
 """Milliseconds for which a sleeper may be called unless it says again that it sleeps."""
@@ -35,55 +35,57 @@ WAKE, SLEEP, AWAKE, BEAT = (Script(name) for name in ("wake", "sleep", "awake", 
 
 
 class Scripts:
-    """Asks the scripts over a line. The hash tag `{store}` keeps all keys on one node."""
+    """Runs the scripts over a connection. The hash tag `{store}` keeps all keys on one node."""
 
-    def __init__(self, store: str) -> None:
-        self.tag = store
+    def __init__(self, connection: RedisConnection, store: str) -> None:
+        self._connection = connection
         self._stem = f"holdfast:{{{store}}}:"
 
     def channel(self, process: str) -> str:
         return f"{self._stem}calls:{process}"
 
-    def load(self, line: Line) -> Sequence[asyncio.Future[Reply]]:
+    async def load(self) -> None:
         """Make the scripts known to the server."""
-        every = (WAKE, SLEEP, AWAKE, BEAT)
-        return [line.ask("SCRIPT", "LOAD", script.text, patience=1.0) for script in every]
+        await asyncio.gather(*map(self._load, (WAKE, SLEEP, AWAKE, BEAT)))
 
-    def try_out(self, line: Line, process: str) -> Sequence[asyncio.Future[Reply]]:
+    async def try_out(self, process: str) -> None:
         """Write as a sleeper does, where nobody calls. A server that is full, or does not let this
         user write, refuses here; it would else be lost and back with every sleeper.
         """
         nobody, nowhere = f"{process}/0", (NOWHERE,)
-        return [self.sleep(line, nobody, nowhere, b""), self.awake(line, nobody, nowhere)]
+        await self.sleep(nobody, nowhere, b"")
+        await self.awake(nobody, nowhere)
 
-    def wake(self, line: Line, queues: Mapping[str, int]) -> asyncio.Future[Reply]:
-        return line.ask(*self._waking(queues))
-
-    def wake_from(
-        self, line: Line, queues: Mapping[str, int], then: Callable[[asyncio.Future[Reply]], None]
-    ) -> bool:
-        """The same from any thread; False if that cannot be done at once."""
-        return line.ask_from(then, *self._waking(queues))
-
-    def sleep(
-        self, line: Line, ear: str, queues: Collection[str], seen: bytes
-    ) -> asyncio.Future[Reply]:
-        keys = [self._key("until"), *self._both(queues)]
-        return line.ask(*_script(SLEEP, keys, [ear, STANDING, KEPT, seen]))
-
-    def awake(self, line: Line, ear: str, queues: Collection[str]) -> asyncio.Future[Reply]:
-        keys = [self._key("until"), *(self._key("asleep", queue) for queue in queues)]
-        return line.ask(*_script(AWAKE, keys, [ear]))
-
-    def beat(
-        self, line: Line, ears: Collection[str], queues: Collection[str]
-    ) -> asyncio.Future[Reply]:
-        keys = [self._key("until"), *(self._key("asleep", queue) for queue in queues)]
-        return line.ask(*_script(BEAT, keys, [STANDING, KEPT, *ears]))
-
-    def _waking(self, queues: Mapping[str, int]) -> list[Word]:
+    async def wake(self, queues: Mapping[str, int]) -> Reply:
         keys = [self._key("until"), *self._both(["", *queues])]
-        return _script(WAKE, keys, [self.channel(""), TURN_KEPT, *queues.values()])
+        return await self._run(WAKE, keys, [self.channel(""), TURN_KEPT, *queues.values()])
+
+    async def sleep(self, listener: str, queues: Collection[str], seen: bytes) -> Reply:
+        keys = [self._key("until"), *self._both(queues)]
+        return await self._run(SLEEP, keys, [listener, STANDING, KEPT, seen])
+
+    async def awake(self, listener: str, queues: Collection[str]) -> Reply:
+        return await self._run(AWAKE, self._lists(queues), [listener])
+
+    async def beat(self, listeners: Collection[str], queues: Collection[str]) -> Sequence[Reply]:
+        lost = await self._run(BEAT, self._lists(queues), [STANDING, KEPT, *listeners])
+        return lost if isinstance(lost, list) else []
+
+    async def _run(self, script: Script, keys: Sequence[str], words: Sequence[Word]) -> Reply:
+        command = ("EVALSHA", script.sha, len(keys), *keys, *words)
+        try:
+            return await self._connection.ask(*command)
+        except Refused as error:
+            if error.code != "NOSCRIPT":
+                raise
+        await self._load(script)  # they were flushed
+        return await self._connection.ask(*command)
+
+    async def _load(self, script: Script) -> None:
+        await self._connection.ask("SCRIPT", "LOAD", script.text, patience=1.0)
+
+    def _lists(self, queues: Collection[str]) -> list[str]:
+        return [self._key("until"), *(self._key("asleep", queue) for queue in queues)]
 
     def _both(self, queues: Collection[str]) -> list[str]:
         """The list of each queue, and its turn."""
@@ -91,7 +93,3 @@ class Scripts:
 
     def _key(self, name: str, queue: str = "") -> str:
         return f"{self._stem}{name}:{queue}" if queue else f"{self._stem}{name}"
-
-
-def _script(script: Script, keys: Sequence[str], words: Sequence[Word]) -> list[Word]:
-    return ["EVALSHA", script.sha, len(keys), *keys, *words]

@@ -4,7 +4,7 @@ Calls that come while another is under way are gathered and written together: on
 them, and the disk flushes once. Tasks with keys go on their own: a key may be in an open
 transaction of somebody, and who has nothing to do with that must not wait for it.
 
-A call may ask that sleepers of some queues be woken: the commit that brings the work does it.
+The commit that brings work wakes who sleeps for it (`calls.py`).
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import orjson
 from holdfast.core.task import Added, NewTask, State, SubmitOutcome, TaskId
 from holdfast.errors import HoldfastError
 from holdfast.stores.columns import in_us, span_us
+from holdfast.stores.postgres.calls import CommitCalls
 from holdfast.stores.postgres.connections import Connection, Connections
 from holdfast.stores.postgres.lanes import Lanes
 from holdfast.stores.postgres.queries import Queries
@@ -40,7 +41,6 @@ _QUEUED: Final = State.QUEUED
 @dataclass(slots=True, eq=False)
 class _Call:
     tasks: Sequence[NewTask]
-    calls: Collection[str]
     answer: asyncio.Future[Sequence[Added]]
 
 
@@ -56,12 +56,7 @@ class Adding:
         )
 
     async def add(
-        self,
-        tasks: Sequence[NewTask],
-        *,
-        window: float,
-        now: int | None,
-        calls: Collection[str] = (),
+        self, tasks: Sequence[NewTask], *, window: float, now: int | None
     ) -> Sequence[Added]:
         if not tasks:
             return []
@@ -71,10 +66,10 @@ class Adding:
             desk = self._desks[loop] = _Desk(self)
         if any(map(_has_keys, tasks)):
             async with desk.keyed:
-                return await self.write(tasks, window=window, now=now, calls=calls)
+                return await self.write(tasks, desk.calls, window=window, now=now)
         if len(tasks) >= _ALONE:
-            return await self.write(tasks, window=window, now=now, calls=calls)
-        return await desk.add(tasks, now, calls)
+            return await self.write(tasks, desk.calls, window=window, now=now)
+        return await desk.add(tasks, now)
 
     async def finish(self) -> None:
         """Wait for what was accepted on this loop."""
@@ -82,15 +77,35 @@ class Adding:
         if desk is not None:
             await desk.finish()
 
+    async def call(self, queues: list[str]) -> None:
+        """Wake who sleeps for these queues."""
+        await self._connections.do(lambda db: db.execute(self._sql["wake"], queues))
+
     async def write(
+        self, tasks: Sequence[NewTask], calls: CommitCalls, *, window: float, now: int | None
+    ) -> Sequence[Added]:
+        are_alike = _are_alike(tasks)
+        queues = {tasks[0].queue} if are_alike else {new.queue for new in tasks}
+        called = calls.take(queues)
+        try:
+            added = await self._write(tasks, are_alike, called, window=window, now=now)
+        except BaseException:
+            calls.owe(called)
+            raise
+        if not called:
+            calls.owe(queues)
+        return added
+
+    async def _write(
         self,
         tasks: Sequence[NewTask],
+        are_alike: bool,
+        calls: Collection[str],
         *,
         window: float,
         now: int | None,
-        calls: Collection[str] = (),
     ) -> Sequence[Added]:
-        if _are_alike(tasks):
+        if are_alike:
             try:
                 return await self._connections.do(
                     lambda db: add_alike(db, self._sql, self._lanes, tasks, now=now, calls=calls),
@@ -111,21 +126,20 @@ class _Desk:
 
     def __init__(self, adding: Adding) -> None:
         self.keyed = asyncio.Semaphore(_KEYED)
+        self.calls = CommitCalls(adding.call)
         self._adding = adding
         self._waiting: list[_Call] = []
         self._is_taken = False
         self._clerk: asyncio.Task[None] | None = None
 
-    async def add(
-        self, tasks: Sequence[NewTask], now: int | None, calls: Collection[str]
-    ) -> Sequence[Added]:
+    async def add(self, tasks: Sequence[NewTask], now: int | None) -> Sequence[Added]:
         if self._is_taken or self._clerk is not None:
-            call = _Call(tasks, calls, asyncio.get_running_loop().create_future())
+            call = _Call(tasks, asyncio.get_running_loop().create_future())
             self._waiting.append(call)
             return await call.answer
         self._is_taken = True
         try:
-            return await self._adding.write(tasks, window=0.0, now=now, calls=calls)
+            return await self._adding.write(tasks, self.calls, window=0.0, now=now)
         finally:
             self._is_taken = False
             if self._waiting:
@@ -134,6 +148,7 @@ class _Desk:
     async def finish(self) -> None:
         if self._clerk is not None:
             await asyncio.wait([self._clerk])
+        await self.calls.finish()
 
     async def _work(self, now: int | None) -> None:
         try:
@@ -157,10 +172,9 @@ class _Desk:
 
     async def _write(self, calls: list[_Call], now: int | None) -> None:
         tasks = [new for call in calls for new in call.tasks]
-        called = {queue for call in calls for queue in call.calls}
         try:
             # No task here has an idempotency key, so the window is of no account.
-            answers = await self._adding.write(tasks, window=0.0, now=now, calls=called)
+            answers = await self._adding.write(tasks, self.calls, window=0.0, now=now)
         except asyncio.CancelledError:
             for call in calls:
                 call.answer.cancel()

@@ -80,13 +80,6 @@ class PostgresStore:
             raise self._not_open()
         return await self._adding.add(tasks, window=idempotency_window, now=self._now)
 
-    async def add_and_call(
-        self, tasks: Sequence[NewTask], *, idempotency_window: float, queues: Collection[str]
-    ) -> Sequence[Added]:
-        if self._adding is None:
-            raise self._not_open()
-        return await self._adding.add(tasks, window=idempotency_window, now=self._now, calls=queues)
-
     async def get(self, task_id: TaskId) -> Task | None:
         return await self._read(lambda db: reads.get(db, self._sql, self._lanes, task_id))
 

@@ -31,7 +31,7 @@ from holdfast.core.record import Changes, Delete, Put
 from holdfast.core.task import NewTask, Priority, Progress, State, TaskError, TaskId, WorkerId
 from holdfast.engine.waking import Waker
 from holdfast.errors import IdempotencyConflict, StoreUnavailable, WorkerGone
-from holdfast.ports.dispatcher import Listener
+from holdfast.ports.dispatcher import Dispatcher, Listener
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
 from holdfast.testing.simulation.ledger import Ledger
@@ -326,7 +326,7 @@ class _AskedByHand(Waker):
                 await self._store.next_in_line(keys)
 
 
-class _Nobody:
+class _Nobody(Dispatcher):
     """A dispatcher that wakes nobody: workers of this world poll."""
 
     def wake(self, queues: Mapping[str, int]) -> None: ...

@@ -1,8 +1,8 @@
 -- Get up, and be on no list.
 --
 -- KEYS[1]    …:until           as in wake.lua
--- KEYS[1+i]  …:asleep[:QUEUE]  the lists that this ear is on
--- ARGV[1]    the ear
+-- KEYS[1+i]  …:asleep[:QUEUE]  the lists that this sleeper is on
+-- ARGV[1]    the sleeper
 --
 -- Answers 1 if it slept, 0 if somebody has called it.
 

@@ -1,10 +1,10 @@
 -- Sleep on. Always writes something: a server that has become a replica refuses, and is left.
 --
 -- KEYS[1]    …:until           as in wake.lua
--- KEYS[1+i]  …:asleep[:QUEUE]  every list that an ear of this process is on
--- ARGV[1]    ms for which the ears may be called from now on
+-- KEYS[1+i]  …:asleep[:QUEUE]  every list that a sleeper of this process is on
+-- ARGV[1]    ms for which the sleepers may be called from now on
 -- ARGV[2]    ms after which lists may be forgotten
--- ARGV[2+i]  the ears of this process that sleep
+-- ARGV[2+i]  the sleepers of this process
 --
 -- Answers those of them that are not known to sleep: what was known of them was flushed, or they
 -- were called this very moment.

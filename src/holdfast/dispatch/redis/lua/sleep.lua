@@ -1,9 +1,9 @@
 -- Lie down, unless there was a call for nobody since: then look for work once more.
 --
 -- KEYS[1]     …:until           as in wake.lua
--- KEYS[2i]    …:asleep[:QUEUE]  the lists that this ear is on
+-- KEYS[2i]    …:asleep[:QUEUE]  the lists that this sleeper is on
 -- KEYS[2i+1]  …:turn[:QUEUE]    as in wake.lua, for the same queues
--- ARGV[1]     the ear: PROCESS/NUMBER
+-- ARGV[1]     the sleeper: PROCESS/NUMBER
 -- ARGV[2]     ms for which it may be called unless it says so again (beat.lua)
 -- ARGV[3]     ms after which lists may be forgotten
 -- ARGV[4]     the turns that it saw before it last looked for work; '?' if it saw none

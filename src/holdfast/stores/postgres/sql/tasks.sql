@@ -12,6 +12,9 @@ SELECT holdfast.add_alike(
     $8::text, $9::text, $10::text, $11::text, $12::text[], $13::bigint
 );
 
+-- name: wake
+SELECT holdfast.wake($1::text[]);
+
 -- name: pictures
 SELECT * FROM holdfast.pictures($1::text[]) ORDER BY id;
 

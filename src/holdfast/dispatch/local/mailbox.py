@@ -1,6 +1,6 @@
 """Both ends of one listener's mailbox: a datagram socket, and a note beside it.
 
-The note (`<name>.ear`) is shared memory: its first byte says whether the listener wants a wake-up
+The note (`<name>.note`) is shared memory: its first byte says whether the listener wants a wake-up
 (`WANTED`) or has one it did not consume yet, the rest names its queues. A submitter reads that byte
 without a system call, so a busy worker costs it nothing. Two processes may change the byte at once;
 the worst of that is one superfluous datagram, or one wake-up that the poll makes up for.
@@ -18,10 +18,10 @@ from collections.abc import Callable, Collection
 from contextlib import suppress
 from pathlib import Path
 
-from holdfast.dispatch.ear import Ear
-from holdfast.dispatch.meeting import SOCKET_PATH_LIMIT, make_place
+from holdfast.dispatch.in_process import InProcessListener
+from holdfast.dispatch.local.folder import SOCKET_PATH_LIMIT, make
 
-NOTE, DRAFT = ".ear", ".tmp"
+NOTE, DRAFT = ".note", ".tmp"
 HAS_ONE, WANTED = 0, 1
 _DEAD = frozenset({errno.ECONNREFUSED, errno.ENOENT, errno.ENOTSOCK, errno.EPROTOTYPE})
 
@@ -29,13 +29,13 @@ _DEAD = frozenset({errno.ECONNREFUSED, errno.ENOENT, errno.ENOTSOCK, errno.EPROT
 class Mailbox:
     """The listener's end. Bound before its note appears, gone after it: a note means a socket."""
 
-    def __init__(self, place: Path, queues: Collection[str] | None) -> None:
+    def __init__(self, folder: Path, queues: Collection[str] | None) -> None:
         self.name = f"{os.getpid()}-{secrets.token_hex(4)}"
-        self._address = place / self.name
+        self._address = folder / self.name
         self._owner = os.getpid()
         if len(os.fsencode(self._address)) > SOCKET_PATH_LIMIT:
             raise OSError(errno.ENAMETOOLONG, "path too long for a socket", str(self._address))
-        self.socket = _bind(place, self._address)
+        self.socket = _bind(folder, self._address)
         try:
             self._note = self._write_note(queues)
         except BaseException:
@@ -84,8 +84,8 @@ class Mailbox:
             self._address.parent.rmdir()
 
 
-class MailEar(Ear):
-    """An ear that other processes can ring too. `mailbox` is None where sockets cannot be had."""
+class LocalListener(InProcessListener):
+    """Other processes can wake it too. `mailbox` is None where sockets cannot be had."""
 
     def __init__(
         self, queues: Collection[str] | None, open_mailbox: Callable[[], Mailbox | None]
@@ -95,12 +95,12 @@ class MailEar(Ear):
         self.mailbox: Mailbox | None = None
         self._open()
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         mailbox = self.mailbox
         if mailbox is not None:
             with suppress(ValueError):  # It was closed this moment.
                 mailbox.refuse()
-        super().ring()
+        super().wake()
 
     async def wait(self, timeout: float) -> bool:
         woken = await super().wait(timeout)
@@ -126,11 +126,11 @@ class MailEar(Ear):
     def _hear(self) -> None:
         if self.mailbox is not None:
             self.mailbox.empty()
-        self._rung = True
-        self._rouse()
+        self._is_woken = True
+        self._end_sleep()
 
 
-class Address:
+class Recipient:
     """The submitter's end of somebody's mailbox."""
 
     def __init__(self, path: Path) -> None:
@@ -144,10 +144,10 @@ class Address:
         queues = json.loads(self._note[1:])
         self._queues: frozenset[str] | None = None if queues is None else frozenset(queues)
 
-    def hears(self, queues: Collection[str]) -> bool:
+    def serves(self, queues: Collection[str]) -> bool:
         return self._queues is None or not self._queues.isdisjoint(queues)
 
-    def ring(self, sender: socket.socket) -> bool:
+    def wake(self, sender: socket.socket) -> bool:
         """Send a wake-up if one is wanted. False: nobody is there any more."""
         if self._note[0] != WANTED:
             return True
@@ -170,12 +170,12 @@ def sweep(base: Path) -> None:
     """Remove what killed listeners left behind, those of other databases too: nobody may ever
     listen there again.
     """
-    for place in list(base.iterdir()):
-        for address in {entry.with_suffix("") for entry in place.iterdir()}:
+    for folder in list(base.iterdir()):
+        for address in {entry.with_suffix("") for entry in folder.iterdir()}:
             if not _answers(address):
                 remove(address)
         with suppress(OSError):  # Somebody listens there.
-            place.rmdir()
+            folder.rmdir()
 
 
 def _answers(address: Path) -> bool:
@@ -188,20 +188,20 @@ def _answers(address: Path) -> bool:
     return True
 
 
-def _bind(place: Path, address: Path) -> socket.socket:
-    ear = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-    ear.setblocking(False)
+def _bind(folder: Path, address: Path) -> socket.socket:
+    own = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    own.setblocking(False)
     for left in (2, 1, 0):
         try:
-            make_place(place)
-            ear.bind(str(address))
+            make(folder)
+            own.bind(str(address))
             break
         except FileNotFoundError:
             # The last listener of the moment removed the directory between our two steps.
             if not left:
-                ear.close()
+                own.close()
                 raise
         except BaseException:
-            ear.close()
+            own.close()
             raise
-    return ear
+    return own

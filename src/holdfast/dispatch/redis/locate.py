@@ -1,4 +1,4 @@
-"""Finds the server to talk to, and gets a line to it that is ready for use.
+"""Finds the server to talk to, and connects to it.
 
 All keys of a store have one hash tag, so they live on one node, of a cluster as well. So a cluster
 or sentinels only answer *where*; from then on it is one server like any other, and when it says
@@ -11,119 +11,106 @@ import binascii
 from collections.abc import Awaitable, Callable, Sequence
 
 from holdfast.dispatch.redis.address import Address, Host, Kind
-from holdfast.dispatch.redis.line import Line, Word
+from holdfast.dispatch.redis.connection import RedisConnection, Word
 from holdfast.dispatch.redis.resp import Push, Refused, Reply
 
 HANDSHAKE = 1.0
-"""Seconds for each step until a line is ready."""
+"""Seconds for each step until a connection is ready."""
 
 
-async def open_line(
-    address: Address, tag: str, *, turn: int, heard: Callable[[Push], None]
-) -> Line:
-    """A line to the server that has the keys with this hash tag, logged in.
+async def connect(
+    address: Address, tag: str, *, attempt: int, heard: Callable[[Push], None]
+) -> RedisConnection:
+    """A connection to the server that has the keys with this hash tag, logged in.
 
-    `turn` counts the attempts: each asks another one of several hosts first.
+    `attempt` counts the attempts: each asks another one of several hosts first.
     """
-    line = await Line.open(address, await _find(address, tag, turn), heard)
+    connection = await RedisConnection.open(address, await _find(address, tag, attempt), heard)
     try:
-        await _greet(line, address)
-        if not await _is_master(line):
+        await _greet(connection, address)
+        if not await _is_master(connection):
             raise ConnectionError("it is a replica")
     except BaseException as error:
-        line.drop(ConnectionError(str(error)))
+        connection.drop(ConnectionError(str(error)))
         raise
-    return line
+    return connection
 
 
-async def _is_master(line: Line) -> bool:
+async def _is_master(connection: RedisConnection) -> bool:
     try:
-        role = await line.ask("ROLE", patience=HANDSHAKE)
+        role = await connection.ask("ROLE", patience=HANDSHAKE)
     except Refused:
         return True  # not for everybody to ask; a replica will refuse to write soon enough
     return isinstance(role, list) and role[:1] == [b"master"]
 
 
-async def open_ear(
-    address: Address, host: Host, channel: str, heard: Callable[[Push], None]
-) -> Line:
-    """A line to that server which only hears what is said on the channel."""
-    line = await Line.open(address, host, heard)
-    try:
-        await _greet(line, address)
-        line.tell("SUBSCRIBE", channel)
-        await line.ask("PING", patience=HANDSHAKE)
-    except BaseException as error:
-        line.drop(ConnectionError(str(error)))
-        raise
-    return line
-
-
-async def _greet(line: Line, address: Address) -> None:
+async def _greet(connection: RedisConnection, address: Address) -> None:
     hello: list[Word] = ["HELLO", 3]
     if address.password is not None or address.user is not None:
         hello += ["AUTH", address.user or "default", address.password or ""]
     try:
-        await line.ask(*hello, "SETNAME", "holdfast", patience=HANDSHAKE)
+        await connection.ask(*hello, "SETNAME", "holdfast", patience=HANDSHAKE)
     except Refused as error:
         if error.code == "NOPROTO" or "unknown command" in str(error):
             # Not its own words: they repeat ours, with the password.
             raise ConnectionError("Redis 6 or later, or Valkey, is needed") from None
         raise
     if address.db:
-        await line.ask("SELECT", address.db, patience=HANDSHAKE)
+        await connection.ask("SELECT", address.db, patience=HANDSHAKE)
 
 
-async def _find(address: Address, tag: str, turn: int) -> Host:
+async def _find(address: Address, tag: str, attempt: int) -> Host:
     match address.kind:
         case Kind.SERVER:
-            return address.hosts[turn % len(address.hosts)]
+            return address.hosts[attempt % len(address.hosts)]
         case Kind.SOCKET:
             return "", 0
         case Kind.SENTINEL:
-            return await _ask_around(address, turn, _ask_sentinel)
+            return await _ask_around(address, attempt, _ask_sentinel)
         case Kind.CLUSTER:
 
-            async def ask(line: Line, asked: Host, address: Address) -> Host:
-                return await _ask_node(line, asked, address, slot(tag))
+            async def ask(connection: RedisConnection, asked: Host, address: Address) -> Host:
+                return await _ask_node(connection, asked, address, slot(tag))
 
-            return await _ask_around(address, turn, ask)
+            return await _ask_around(address, attempt, ask)
 
 
 async def _ask_around(
-    address: Address, turn: int, ask: Callable[[Line, Host, Address], Awaitable[Host]]
+    address: Address, attempt: int, ask: Callable[[RedisConnection, Host, Address], Awaitable[Host]]
 ) -> Host:
     """The first answer that can be had from any of the hosts."""
     problem: Exception = ConnectionError("nobody to ask")
     for n in range(len(address.hosts)):
-        host = address.hosts[(turn + n) % len(address.hosts)]
+        host = address.hosts[(attempt + n) % len(address.hosts)]
         try:
-            line = await Line.open(address, host, lambda _: None)
+            connection = await RedisConnection.open(address, host, lambda _: None)
         except OSError as error:
             problem = error
             continue
         try:
-            return await ask(line, host, address)
+            return await ask(connection, host, address)
         except (OSError, Refused) as error:
             problem = error
         finally:
-            line.drop(ConnectionError("asked"))
+            connection.drop(ConnectionError("asked"))
     raise problem
 
 
-async def _ask_sentinel(line: Line, _asked: Host, address: Address) -> Host:
+async def _ask_sentinel(connection: RedisConnection, _asked: Host, address: Address) -> Host:
     if address.sentinel_password is not None:
         user = [address.sentinel_user] if address.sentinel_user else []
-        await line.ask("AUTH", *user, address.sentinel_password)
-    found = await line.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", address.service)
+        await connection.ask("AUTH", *user, address.sentinel_password)
+    found = await connection.ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", address.service)
     if not isinstance(found, list):
         raise ConnectionError(f"the sentinels know no service {address.service!r}")
     return _host(found)
 
 
-async def _ask_node(line: Line, asked: Host, address: Address, wanted: int) -> Host:
-    await _greet(line, address)
-    slots = await line.ask("CLUSTER", "SLOTS")
+async def _ask_node(
+    connection: RedisConnection, asked: Host, address: Address, wanted: int
+) -> Host:
+    await _greet(connection, address)
+    slots = await connection.ask("CLUSTER", "SLOTS")
     for entry in slots if isinstance(slots, list) else []:
         match entry:
             case [int(first), int(last), list(node), *_] if first <= wanted <= last:

@@ -14,16 +14,14 @@ import socket
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
-from holdfast.dispatch.line import PATIENCE, SQL, quoted
+from holdfast.dispatch.postgres.connection import PATIENCE, SQL, connect, in_schema
 
 
 async def of_postgres(dsn: str, schema: str) -> str:
     """One schema of one database; asked of the server."""
-    import asyncpg  # noqa: PLC0415 - only where PostgreSQL is used
-
-    connection = await asyncpg.connect(dsn, timeout=PATIENCE, statement_cache_size=0)
+    connection = await connect(dsn)
     try:
-        statement = SQL["identity"].replace("holdfast.", f"{quoted(schema)}.")
+        statement = in_schema(SQL["identity"], schema)
         return _short(str(await connection.fetchval(statement, schema, timeout=PATIENCE)))
     finally:
         connection.terminate()

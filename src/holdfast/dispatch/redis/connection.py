@@ -1,22 +1,14 @@
 """One connection to a Redis server: asks in order, hears calls in between.
 
 Lives on one event loop. The server has `PATIENCE` for each answer; one that takes longer is as good
-as away, and the line is dropped.
-
-Only `ask_from` may be called from other threads: it writes to the socket itself, which saves a call
-the way through the loop's thread. Both ways of writing hold `_order`, so that bytes leave whole and
-answers find those who asked.
+as away, and the connection is dropped.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
-import threading
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Final, Self, cast
 
 from holdfast.dispatch.redis.address import Address, Host
@@ -30,21 +22,18 @@ AT_THE_DOOR: Final = 1.0
 Word = str | bytes | int
 
 
-class Line(asyncio.Protocol):
-    """A connection, open until it is `lost`."""
+class RedisConnection(asyncio.Protocol):
+    """Open until it is `lost`."""
 
-    def __init__(self, host: Host, heard: Callable[[Push], None]) -> None:
-        self.host = host
+    def __init__(self, heard: Callable[[Push], None]) -> None:
         self._heard = heard
         self._loop = asyncio.get_running_loop()
         self._reader = Reader()
         self._asked: deque[tuple[asyncio.Future[Reply], float]] = deque()
         self._watch: asyncio.TimerHandle | None = None
         self._transport: asyncio.Transport | None = None
-        self._order = threading.Lock()
-        self._socket: socket.socket | None = None
         self.lost: asyncio.Future[Exception] = self._loop.create_future()
-        """Done when the line is; says why."""
+        """Done when the connection is; says why."""
 
     @classmethod
     async def open(cls, address: Address, host: Host, heard: Callable[[Push], None]) -> Self:
@@ -59,39 +48,21 @@ class Line(asyncio.Protocol):
     async def _connect(cls, address: Address, host: Host, heard: Callable[[Push], None]) -> Self:
         loop = asyncio.get_running_loop()
         if address.path:
-            _, line = await loop.create_unix_connection(lambda: cls(host, heard), address.path)
+            _, made = await loop.create_unix_connection(lambda: cls(heard), address.path)
         else:
-            _, line = await loop.create_connection(lambda: cls(host, heard), *host, ssl=address.tls)
-        return line
+            _, made = await loop.create_connection(lambda: cls(heard), *host, ssl=address.tls)
+        return made
 
     def ask(self, *words: Word, patience: float = PATIENCE) -> asyncio.Future[Reply]:
-        """Send a command; its answer comes, `Refused` is raised, or the line is lost."""
+        """Send a command; its answer comes, `Refused` is raised, or the connection is lost."""
         answer: asyncio.Future[Reply] = self._loop.create_future()
         if self.lost.done():
             _fail(answer, self.lost.result())
             return answer
-        with self._order:
-            self._asked.append((answer, self._loop.time() + patience))
-            self.tell(*words)
+        self._asked.append((answer, self._loop.time() + patience))
+        self.tell(*words)
         self._watch_over()
         return answer
-
-    def ask_from(self, then: Callable[[asyncio.Future[Reply]], None], *words: Word) -> bool:
-        """Send a command from any thread; what `then` does, it does on the line's loop.
-
-        False if that cannot be done now without waiting: then nothing was sent.
-        """
-        data = command(*words)
-        answer: asyncio.Future[Reply] = self._loop.create_future()
-        answer.add_done_callback(then)
-        with self._order:
-            self._asked.append((answer, self._loop.time() + PATIENCE))
-            if not self._has_way_for(data):
-                self._asked.pop()
-                return False
-        with suppress(RuntimeError):  # The loop is closed: the line was dropped, and has told so.
-            self._loop.call_soon_threadsafe(self._watch_over)
-        return True
 
     def tell(self, *words: Word) -> None:
         """Send a command that is not answered, but by what is heard: `SUBSCRIBE`."""
@@ -105,19 +76,14 @@ class Line(asyncio.Protocol):
         self.lost.set_result(why)
         if self._watch is not None:
             self._watch.cancel()
-        with self._order:
-            if self._socket is not None:
-                self._socket.close()
-                self._socket = None
-            if self._transport is not None:
-                self._transport.abort()
-            # Within: a call from another thread takes back its own, and must find it.
-            asked, self._asked = self._asked, deque()
+        if self._transport is not None:
+            self._transport.abort()
+        asked, self._asked = self._asked, deque()
         for answer, _ in asked:
             _fail(answer, why)
 
     async def rest(self) -> None:
-        """Until all that was asked is answered, or the line is lost."""
+        """Until all that was asked is answered, or the connection is lost."""
         if self._asked:
             await asyncio.wait({self._asked[-1][0]})
 
@@ -125,9 +91,6 @@ class Line(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)  # uvloop's only looks like one
-        own = transport.get_extra_info("socket")
-        if own is not None and transport.get_extra_info("ssl_object") is None:
-            self._socket = socket.socket(fileno=os.dup(own.fileno()))
 
     def data_received(self, data: bytes) -> None:
         try:
@@ -148,22 +111,6 @@ class Line(asyncio.Protocol):
             _fail(answer, reply)
         elif not answer.done():
             answer.set_result(reply)
-
-    def _has_way_for(self, data: bytes) -> bool:
-        """Send it, if it goes at once and as a whole."""
-        if self._socket is None or self._transport is None:
-            return False
-        if self._transport.get_write_buffer_size():
-            return False
-        try:
-            sent = self._socket.send(data, socket.MSG_DONTWAIT)
-        except OSError:
-            return False
-        if sent < len(data):  # nobody has read for long: what was begun cannot be taken back
-            self._socket.close()
-            self._socket = None
-            self._loop.call_soon_threadsafe(self.drop, TimeoutError("no answer in time"))
-        return True
 
     def _watch_over(self) -> None:
         if self._watch is None and self._asked:

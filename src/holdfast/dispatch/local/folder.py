@@ -1,4 +1,5 @@
-"""Where submitters and workers of one SQLite file meet: a private directory, the same for both.
+"""The folder of one SQLite file in which submitters and workers find each other: private, and the
+same for both.
 
 It is `/tmp/holdfast-<uid>/<hash of the real path>`. Not `$XDG_RUNTIME_DIR`: a worker started by a
 service manager or cron has none, a person's shell has one, and the two would never meet; besides,
@@ -21,7 +22,7 @@ SOCKET_PATH_LIMIT = 100
 """Bytes; Linux takes 107, macOS 103."""
 
 
-def meeting_place(database: str | os.PathLike[str]) -> Path:
+def folder_of(database: str | os.PathLike[str]) -> Path:
     """The directory for this database file; not made, not checked."""
     real = os.path.realpath(database)
     name = hashlib.sha256(os.fsencode(real)).hexdigest()[:16]
@@ -30,9 +31,9 @@ def meeting_place(database: str | os.PathLike[str]) -> Path:
     return base / f"holdfast-{os.geteuid()}" / name
 
 
-def make_place(place: Path) -> None:
+def make(folder: Path) -> None:
     """Make the directory, private. OSError says why it cannot be used."""
-    for directory in (place.parent, place):
+    for directory in (folder.parent, folder):
         directory.mkdir(mode=0o700, exist_ok=True)
         if not is_ours(directory):
             raise PermissionError(

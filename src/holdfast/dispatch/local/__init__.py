@@ -1,0 +1,1 @@
+"""Wake-ups between processes of one host: see `dispatcher.py`."""

@@ -1,0 +1,1 @@
+"""Wake-ups by LISTEN/NOTIFY: see `dispatcher.py`."""
