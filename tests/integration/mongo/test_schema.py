@@ -15,6 +15,7 @@ from holdfast.stores.mongo.schema import BOARD, INDEXES, NEVER
 from holdfast.stores.mongo.store import MongoStore
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import WINDOW, new_tasks
+from holdfast.testing.servers.mongo import MongoServer
 from holdfast.wiring import schema_script, scratch_store
 
 Database = AsyncDatabase[dict[str, Any]]
@@ -151,3 +152,16 @@ async def test_a_scratch_store_leaves_nothing(fresh_mongo: str, database: Databa
 async def _fill(url: str) -> None:
     async with MongoStore(url) as store:
         await store.add(new_tasks(3), idempotency_window=WINDOW)
+
+
+async def test_a_single_server_is_refused_with_the_two_commands_that_make_it_a_set() -> None:
+    with MongoServer(standalone=True) as server:
+        for refused in (MongoStore(server.url()).open, MongoStore(server.url()).migrate):
+            with pytest.raises(StoreError, match="single server") as raised:
+                await refused()
+
+            assert "mongod --replSet rs0" in str(raised.value)
+            assert "rs.initiate()" in str(raised.value)
+        client: AsyncMongoClient[dict[str, Any]] = AsyncMongoClient(server.url())
+        async with client:
+            assert await client.get_default_database().list_collection_names() == []

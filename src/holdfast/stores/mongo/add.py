@@ -111,7 +111,7 @@ class Adds(Connected):
         documents = [document_of(new, now, plan.seen) for new in plan.fresh]
         await drive_async(introduce({one["lane"] for one in documents}, self._lanes), site)
         await drive_async(release(plan, known, now), site)
-        if not await _insert(db, documents, now):
+        if not await _insert(db, documents):
             return None
         states = {TaskId(one["_id"]): State(one["state"]) for one in documents}
         return await _answers(db, plan, documents, known.states | states)
@@ -207,13 +207,13 @@ def _take_off(key: str, holder: TaskId, now: int) -> Steps[None]:
     yield lambda site: site.tasks.update_one(where, change, session=site.session)
 
 
-async def _insert(db: Collections, documents: Sequence[Document], now: int) -> bool:
+async def _insert(db: Collections, documents: Sequence[Document]) -> bool:
     """Write all or none; False if a key is taken."""
     try:
         if len(documents) == 1:
             await db.tasks.insert_one(documents[0])
         elif documents:
-            return await insert_all(db, documents, now)
+            return await insert_all(db, documents)
     except DuplicateKeyError:
         return False
     except BulkWriteError as error:

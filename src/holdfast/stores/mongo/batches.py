@@ -1,14 +1,8 @@
-"""Writes many new tasks, all or none.
+"""Writes many new tasks, all or none: a transaction.
 
-On a replica set that is a transaction. A single server has none, so there the tasks go in
-**staged** first: they have taken their keys, and nobody sees them. Then one document is written
-that says the batch counts; from that instant it does. Then they are shown, each moved to its
-place, and the document goes.
-
-Whoever dies on the way leaves staged tasks behind, and the sweep looks for the document: if it is
-there, it shows the tasks; if not, and some time has passed, it writes one that says the batch does
-*not* count, and removes them. Both are the same document, so only one of them can be written: a
-slow submitter finds its batch given up, and tries again.
+Releases before this one **staged** them on a single server: tasks that had taken their keys and
+that nobody saw, until a document said that the batch counts. What that left behind is finished by
+the sweep.
 """
 
 from __future__ import annotations
@@ -16,16 +10,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from secrets import token_hex
 from typing import Final
 
 from pymongo.asynchronous.client_session import AsyncClientSession
-from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure, PyMongoError
+from pymongo.errors import DuplicateKeyError, OperationFailure, PyMongoError
 from pymongo.read_concern import ReadConcern
 
 from holdfast.stores.columns import as_time
 from holdfast.stores.mongo.connections import DURABLE, Collections
-from holdfast.stores.mongo.documents import MARKS, Document, Place
+from holdfast.stores.mongo.documents import Document, Place
 from holdfast.stores.mongo.drafts import LEAN, Draft, write
 from holdfast.stores.mongo.locks import pass_on
 from holdfast.stores.mongo.points import reached
@@ -35,22 +28,15 @@ PATIENCE: Final = 10_000_000
 _UNANSWERED: Final = 5.0
 _PAUSE: Final = 0.05
 """Seconds for which a commit without an answer is sent again, and between two times."""
-_KEYS: Final = ("unique", "idempotent")
 
 
-async def insert_all(db: Collections, documents: Sequence[Document], now: int) -> bool:
-    """Write all or none; False if the batch was given up by somebody, or others were in its way. A
-    taken key is raised as `BulkWriteError`, and then nothing was written.
-    """
-    if db.transactions:
-        return await _in_a_transaction(db, documents)
-    return await _staged(db, documents, now)
+async def insert_all(db: Collections, documents: Sequence[Document]) -> bool:
+    """Write all or none; False if others were in its way. A taken key is raised as
+    `BulkWriteError`, and then nothing was written.
 
-
-async def _in_a_transaction(db: Collections, documents: Sequence[Document]) -> bool:
-    """Once. The driver's own `with_transaction` would try for two minutes, also while the server is
-    away. False is no proof that nothing was written (a commit that the driver repeats may be new to
-    a server that was restarted): whoever tries again looks for the ids first.
+    Tried once. The driver's own `with_transaction` would try for two minutes, also while the server
+    is away. False is no proof that nothing was written (a commit that the driver repeats may be new
+    to a server that was restarted): whoever tries again looks for the ids first.
     """
     try:
         async with (
@@ -77,28 +63,6 @@ async def _commit(session: AsyncClientSession) -> None:
             if not is_unknown or time.monotonic() - began > _UNANSWERED:
                 raise
         await asyncio.sleep(_PAUSE)
-
-
-async def _staged(db: Collections, documents: Sequence[Document], now: int) -> bool:
-    batch = token_hex(12)
-    try:
-        await db.tasks.insert_many([_hidden(one, batch, now) for one in documents])
-    except BulkWriteError:
-        await _remove(db, batch)
-        raise
-    reached("batch-staged")
-    if not await _decide(db, batch, now, counts=True):
-        await _remove(db, batch)
-        return False
-    reached("batch-committed")
-    await _show(db, batch, now)
-    return True
-
-
-def _hidden(document: Document, batch: str, now: int) -> Document:
-    """A document that has its keys, and no place."""
-    hidden = {name: v for name, v in document.items() if name not in MARKS or name in _KEYS}
-    return hidden | {"place": Place.STAGED.value, "batch": batch, "staged_at": now}
 
 
 async def _decide(db: Collections, batch: str, now: int, *, counts: bool) -> bool:

@@ -54,9 +54,7 @@ NOUNS: Final = ("tasks", "state", "workers", "tokens", "batches", "history")
 
 
 class Collections(NamedTuple):
-    """The store's collections as one loop sees them. `transactions`: whether the server has
-    them, which a replica set and a sharded cluster do.
-    """
+    """The store's collections as one loop sees them."""
 
     client: Client
     tasks: Collection
@@ -65,7 +63,6 @@ class Collections(NamedTuple):
     tokens: Collection
     batches: Collection
     history: Collection
-    transactions: bool
 
 
 class Connections:
@@ -80,19 +77,13 @@ class Connections:
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._is_open = True
-        self._transactions: bool | None = None
-
-    @property
-    def has_transactions(self) -> bool:
-        """Whether the server has them, as far as it was asked."""
-        return bool(self._transactions)
 
     @asynccontextmanager
     async def collections(self) -> AsyncIterator[Collections]:
         """Those of the running loop, for a block that `close` waits for."""
         attached = await self._attached()
         with attached.in_use():
-            yield attached.collections or await self._name(attached)
+            yield attached.collections or self._name(attached)
 
     async def _attached(self) -> Attached:
         loop = asyncio.get_running_loop()
@@ -132,23 +123,16 @@ class Connections:
         await attached.follow_the_loop()
         return attached
 
-    async def _name(self, attached: Attached) -> Collections:
+    def _name(self, attached: Attached) -> Collections:
         client = attached.client
-        if self._transactions is None:
-            hello = await client.admin.command("hello")
-            self._transactions = "setName" in hello or hello.get("msg") == "isdbgrid"
         database = client.get_database(
             self._address.database,
             read_concern=MAJORITY,
             write_concern=DURABLE,
             read_preference=ReadPreference.PRIMARY,
         )
-        tasks, state, workers, tokens, batches, history = (
-            database[self._address.collection(noun)] for noun in NOUNS
-        )
-        attached.collections = Collections(
-            client, tasks, state, workers, tokens, batches, history, self._transactions
-        )
+        named = {noun: database[self._address.collection(noun)] for noun in NOUNS}
+        attached.collections = Collections(client, **named)
         return attached.collections
 
 

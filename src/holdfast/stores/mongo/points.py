@@ -13,10 +13,6 @@ from typing import Final
 
 POINTS: Final = (
     "lane-known",  # a new lane is on the board; its first task is not written
-    "batch-staged",  # standalone: the tasks of a batch are in, and nobody may see them yet
-    "batch-committed",  # standalone: the batch counts, its tasks are not shown yet
-    "batch-shown",  # standalone: they are, the record of the batch is still there
-    "batch-given-up",  # standalone: the sweep says that it does not count; its tasks are there
     "added",  # tasks with locks are in, all blocked
     "key-released",  # a used-up idempotency key was taken off its old task
     "alarms-rung",  # what was due moved; its locks were not passed on

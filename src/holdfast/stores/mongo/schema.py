@@ -97,6 +97,7 @@ async def found_version(db: Collections) -> int:
 
 async def open_schema(db: Collections, where: str, *, ttl: bool) -> None:
     """An empty database is set up, one of another version is refused."""
+    await _check_server(db, where)
     found = await found_version(db)
     if found == 0:
         if await db.tasks.find_one({}, {"_id": 1}) is not None:
@@ -155,3 +156,10 @@ async def _check_server(db: Collections, where: str) -> None:
     hello = await db.client.admin.command("hello")
     if hello["maxWireVersion"] < _OLDEST:
         raise StoreError(f"{where} is older than MongoDB 6.0, which Holdfast needs.")
+    if "setName" not in hello and hello.get("msg") != "isdbgrid":
+        raise StoreError(
+            f"{where} is a single server. It has no transactions, on which Holdfast's promises "
+            "rest, so it was not opened. Make it a replica set, for which one member is enough: "
+            "start it with `mongod --replSet rs0`, and once, in mongosh, call `rs.initiate()`. "
+            "docs/how-to/use-mongodb.md has a Compose file that does both."
+        )
