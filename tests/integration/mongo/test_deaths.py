@@ -11,10 +11,11 @@ import signal
 import subprocess
 import sys
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
+from pymongo import MongoClient
 from tests.integration.mongo.short_life import BATCH, BATCH_SIZE, Later
 
 from holdfast.core.attempt import History
@@ -23,22 +24,39 @@ from holdfast.core.query import TaskFilter
 from holdfast.core.task import State, Task
 from holdfast.stores.mongo.points import POINTS
 from holdfast.stores.mongo.store import MongoStore
-from holdfast.testing.factories import loss, success, worker_info
+from holdfast.testing.factories import loss, success, task_id, worker_info
+from holdfast.testing.servers.mongo import MongoServer
 
 LIFE = Path(__file__).with_name("short_life.py")
+SEVERAL = ("written", "committed")
+"""Points of every transaction: the life has a dozen."""
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MongoServer]:
+    with MongoServer() as server:
+        yield server
 
 
 @pytest.fixture
-async def survivor(fresh_mongo: str) -> AsyncIterator[MongoStore]:
-    async with MongoStore(fresh_mongo, clock=Later()) as store:
+def url(server: MongoServer) -> str:
+    return server.url(f"deaths_{task_id()[-12:]}")
+
+
+@pytest.fixture
+async def survivor(url: str) -> AsyncIterator[MongoStore]:
+    async with MongoStore(url, clock=Later()) as store:
         yield store
 
 
-@pytest.mark.parametrize("point", POINTS)
+@pytest.mark.parametrize(
+    "point", [*POINTS, *(f"{p}:{n}" for p in SEVERAL for n in range(2, 13, 3))]
+)
 async def test_a_death_at_any_point_breaks_no_promise(
-    survivor: MongoStore, fresh_mongo: str, point: str
+    survivor: MongoStore, url: str, point: str
 ) -> None:
-    facts = _die_at(point, fresh_mongo)
+    facts = _die_at(point, url)
+    _end_transactions(url)
     await _rescue(survivor)
 
     tasks = await _all(survivor)
@@ -73,10 +91,19 @@ def _die_at(point: str, url: str) -> list[tuple[str, str]]:
     return [(what, task) for what, task in (line.split() for line in life.stdout.splitlines())]
 
 
+def _end_transactions(url: str) -> None:
+    """What the server does by itself, a minute after the death of a client."""
+    client: MongoClient[dict[str, object]] = MongoClient(url)
+    with client:
+        client.admin.command("killAllSessions", [])
+
+
 async def _rescue(store: MongoStore) -> None:
-    """What a living worker's maintenance does every few seconds."""
+    """What a living worker does every few seconds."""
     for worker in await store.workers():
         await store.bury(worker.id, beats=None)
+    await store.register(info := worker_info())
+    await store.claim(info.id, queues=None, capabilities=frozenset(), limit=0)
     await store.save([loss(claim) for claim in await store.orphans(limit=100)])
     assert not await store.orphans(limit=100)
 

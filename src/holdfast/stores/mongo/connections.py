@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from bson.codec_options import CodecOptions
 from pymongo import AsyncMongoClient
+from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import ConfigurationError, PyMongoError
 from pymongo.read_concern import ReadConcern
@@ -50,19 +51,20 @@ CODEC: Final[CodecOptions[Document]] = CodecOptions(tz_aware=True)
 """For what is not told by a client of ours: commands, and the clients of callers."""
 
 
-NOUNS: Final = ("tasks", "state", "workers", "tokens", "batches", "history")
+NOUNS: Final = ("tasks", "history", "locks", "state", "workers", "tokens")
 
 
 class Collections(NamedTuple):
-    """The store's collections as one loop sees them."""
+    """The store's collections as one loop sees them. `session`: the transaction to work in."""
 
     client: Client
     tasks: Collection
+    history: Collection
+    locks: Collection
     state: Collection
     workers: Collection
     tokens: Collection
-    batches: Collection
-    history: Collection
+    session: AsyncClientSession | None = None
 
 
 class Connections:
@@ -131,8 +133,8 @@ class Connections:
             write_concern=DURABLE,
             read_preference=ReadPreference.PRIMARY,
         )
-        named = {noun: database[self._address.collection(noun)] for noun in NOUNS}
-        attached.collections = Collections(client, **named)
+        named = (database[self._address.collection(noun)] for noun in NOUNS)
+        attached.collections = Collections._make((client, *named, None))
         return attached.collections
 
 

@@ -1,63 +1,52 @@
 """Passes lock keys on, so that of each key's tasks the first in line is ready.
 
-The server has no step over two documents that both topologies share, so locks **converge**. The
-unique index on `holds` sees to it that a key is never held twice, at any instant and whatever dies
-when. What is left is to give a free key to the first who waits for it: `pass_on`, which everybody
-calls after each write that frees or contests a key, and which the sweep calls for keys that have
-waiters and no holder, because somebody died in between. It may be called at any time by anybody.
-
-It needs no second look. Whoever changes a key's tasks passes it on *after* writing, so the last to
-do so sees everything; only a writer that lost a race looks again.
+Of a key's tasks at most one has the mark `holds`: a unique index sees to it. That the key is never
+free while somebody waits for it takes two documents, and so a transaction: whatever frees or
+contests a key passes it on before it commits. Two that do so at once could each miss what the other
+writes. So both write the key's document in `locks`, which is there for as long as somebody holds
+the key or waits for it, and the server lets only one of them commit.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Collection, Sequence
 from typing import Final
 
-from pymongo import UpdateOne
-from pymongo.errors import BulkWriteError
+from pymongo import DeleteOne, UpdateOne
 
 from holdfast.core.task import State
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document, Place, ready_of
-from holdfast.stores.mongo.drafts import taken_keys
-from holdfast.stores.mongo.points import reached
 
 _ORDER_BYTES: Final = 24
-_PAUSE: Final = 0.002
-"""Until what another wrote can be read: a replica set shows it once a majority has it."""
 
 
 async def pass_on(db: Collections, keys: Collection[str]) -> None:
-    """Make the first task of each key ready, unless one of its tasks runs."""
-    unsettled = await _pass_on_once(db, set(keys)) if keys else set()
-    while unsettled:
-        await asyncio.sleep(_PAUSE)
-        unsettled = await _pass_on_once(db, unsettled)
-
-
-async def _pass_on_once(db: Collections, keys: set[str]) -> set[str]:
-    """Returns the keys at which another was faster."""
-    first = await first_waiters(db, keys)
+    """Make the first task of each key ready, unless one of its tasks runs. Inside the transaction
+    that freed the keys, or made somebody wait for them.
+    """
+    if not keys:
+        return
+    first = await _first_waiters(db, keys)
     holders = await _holders(db, [*first])
-    demoted, promoted = [], []
+    moves: list[UpdateOne] = []
     for key, waiter in first.items():
         holder = holders.get(key)
         if holder is None:
-            promoted.append(waiter)
+            moves.append(_promotion(waiter))
         elif holder["place"] == Place.READY and waiter["order"] < holder["ready"][:_ORDER_BYTES]:
-            demoted.append(holder)
-            promoted.append(waiter)
-    lost = await _written(db, [_demotion(holder) for holder in demoted])
-    if demoted:
-        reached("demoted")
-    lost = await _written(db, [_promotion(waiter) for waiter in promoted]) or lost
-    return {waiter["waits_for"] for waiter in promoted} if lost else set()
+            moves += (_demotion(holder), _promotion(waiter))
+    if moves:
+        await db.tasks.bulk_write(moves, session=db.session)
+    turns = [_turn(key) if key in first else DeleteOne({"_id": key}) for key in sorted(keys)]
+    await db.locks.bulk_write(turns, ordered=False, session=db.session)
 
 
-async def first_waiters(db: Collections, keys: Collection[str]) -> dict[str, Document]:
+def _turn(key: str) -> UpdateOne:
+    return UpdateOne({"_id": key}, {"$inc": {"turn": 1}}, upsert=True)
+
+
+async def _first_waiters(db: Collections, keys: Collection[str]) -> dict[str, Document]:
     """The first in line of each key that has a line."""
     wanted = sorted(keys)
     names = ("version", "lane", "order")
@@ -72,7 +61,7 @@ async def first_waiters(db: Collections, keys: Collection[str]) -> dict[str, Doc
             }
         },
     ]
-    found = await (await db.tasks.aggregate(pipeline)).to_list()
+    found = await (await db.tasks.aggregate(pipeline, session=db.session)).to_list()
     return {
         one["_id"]: {"_id": one["task"], "waits_for": one["_id"]} | {n: one[n] for n in names}
         for one in found
@@ -83,8 +72,8 @@ async def _holders(db: Collections, keys: Sequence[str]) -> dict[str, Document]:
     if not keys:
         return {}
     shown = {"holds": 1, "place": 1, "ready": 1, "version": 1}
-    found = db.tasks.find({"holds": {"$in": keys}}, shown)
-    return {holder["holds"]: holder async for holder in found}
+    found = await db.tasks.find({"holds": {"$in": keys}}, shown, session=db.session).to_list()
+    return {holder["holds"]: holder for holder in found}
 
 
 def _demotion(holder: Document) -> UpdateOne:
@@ -115,15 +104,3 @@ def _promotion(waiter: Document) -> UpdateOne:
         "$unset": {"waits_for": "", "order": ""},
     }
     return UpdateOne({"_id": waiter["_id"], "version": waiter["version"]}, change)
-
-
-async def _written(db: Collections, writes: Sequence[UpdateOne]) -> bool:
-    """Write; returns whether some other writer was faster anywhere."""
-    if not writes:
-        return False
-    try:
-        result = await db.tasks.bulk_write(writes, ordered=False)
-    except BulkWriteError as error:
-        taken_keys(error)
-        return True
-    return result.matched_count < len(writes)

@@ -60,7 +60,7 @@ class Transacts(Adds):
         session = async_session(connection)
         if self._name is None:
             async with self._server() as db:
-                self._name = await drive_async(naming(), Site(None, None, db.state, None))
+                self._name = await drive_async(naming(), db)
         steps = self._submitter.adding(session, tasks, window=idempotency_window, name=self._name)
         try:
             return await drive_async(steps, site_of(session, self._address))
