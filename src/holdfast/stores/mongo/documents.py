@@ -53,6 +53,8 @@ from holdfast.stores.columns import as_time, in_us, maybe_time
 Document = dict[str, Json]
 """What the driver reads and writes: BSON, which has no narrower type."""
 
+WITHOUT_HISTORY: Final = {"attempts": 0, "events": 0}
+"""The projection for readers."""
 LANE_SEPARATOR: Final = "\x1f"
 _OFFSET: Final = 1 << 63
 _VERSIONS: Final = 1 << 32

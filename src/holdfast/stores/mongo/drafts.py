@@ -33,7 +33,6 @@ from holdfast.stores.mongo.documents import (
     state_in,
     task_of,
 )
-from holdfast.stores.mongo.locks import pass_on
 from holdfast.stores.mongo.points import reached
 
 LEAN: Final = {"payload": 0, "attempts": 0, "events": 0}
@@ -85,14 +84,20 @@ class Draft:
         """The task is this now, wherever it belongs. An end owes its callback's notice, a new
         beginning takes it back.
         """
-        self.place = place_of(task, now)
-        self.task = replace(task, state=state_in(self.place, task.state))
+        self.task = task
+        self.put(place_of(task, now))
         if task.callback is not None:
             ended = self.place is Place.DONE
             self._others |= {
                 "callback_due": now if ended else None,
                 "callback_tries": 0 if ended else None,
             }
+
+    def put(self, place: Place) -> Draft:
+        """The task is in this place now."""
+        self.place = place
+        self.task = replace(self.task, state=state_in(place, self.task.state))
+        return self
 
     def note(
         self,
@@ -186,14 +191,6 @@ async def write(db: Collections, drafts: Sequence[Draft]) -> bool:
     updates = [draft.update() for draft in drafts]
     done = await db.tasks.bulk_write(updates, ordered=False, session=db.session)
     return done.matched_count == len(drafts)
-
-
-async def write_and_pass_on(db: Collections, drafts: Sequence[Draft]) -> None:
-    """Write drafts, and pass on the locks that this frees or contests, in the transaction of
-    `db`.
-    """
-    await write(db, drafts)
-    await pass_on(db, {draft.contested for draft in drafts if draft.contested is not None})
 
 
 async def _move_history_out(db: Collections, drafts: Sequence[Draft]) -> None:

@@ -16,7 +16,8 @@ from holdfast.stores.columns import as_time, in_us
 from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document, Place
-from holdfast.stores.mongo.drafts import LEAN, Draft, write_and_pass_on
+from holdfast.stores.mongo.drafts import LEAN, Draft
+from holdfast.stores.mongo.locks import write_and_pass_on
 
 _SLICE: Final = 500
 

@@ -13,7 +13,7 @@ from holdfast.core.task import Json, TaskId, WorkerId
 from holdfast.stores.columns import maybe_time
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
-from holdfast.stores.mongo.documents import Document, task_of
+from holdfast.stores.mongo.documents import WITHOUT_HISTORY, Document, task_of
 from holdfast.stores.mongo.texts import safe_text
 
 ALIVE: Final = (WorkerStatus.ACTIVE.value, WorkerStatus.DRAINING.value)
@@ -82,7 +82,7 @@ class KeepsWorkers(Connected):
             lost = await _lost_workers(db) if limit > 0 else ()
             if not lost:
                 return ()
-            line = db.tasks.find({"running_on": {"$in": lost}}, {"attempts": 0, "events": 0})
+            line = db.tasks.find({"running_on": {"$in": lost}}, WITHOUT_HISTORY)
             found = await line.sort("_id", 1).limit(limit).to_list()
             return [Claim.of(task_of(one)) for one in found]
 

@@ -9,16 +9,21 @@ the key or waits for it, and the server lets only one of them commit.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
 
 from pymongo import DeleteOne, UpdateOne
 
-from holdfast.core.task import State
 from holdfast.stores.mongo.connections import Collections
-from holdfast.stores.mongo.documents import Document, Place, ready_of
+from holdfast.stores.mongo.documents import Document, Place
+from holdfast.stores.mongo.drafts import LEAN, Draft, write
 
-_ORDER_BYTES: Final = 24
+
+async def write_and_pass_on(db: Collections, drafts: Sequence[Draft]) -> None:
+    """Write drafts, and pass on the locks that this frees or contests, in the transaction of
+    `db`.
+    """
+    await write(db, drafts)
+    await pass_on(db, {draft.contested for draft in drafts if draft.contested is not None})
 
 
 async def pass_on(db: Collections, keys: Collection[str]) -> None:
@@ -29,78 +34,40 @@ async def pass_on(db: Collections, keys: Collection[str]) -> None:
         return
     first = await _first_waiters(db, keys)
     holders = await _holders(db, [*first])
-    moves: list[UpdateOne] = []
+    moved: list[Draft] = []
     for key, waiter in first.items():
         holder = holders.get(key)
-        if holder is None:
-            moves.append(_promotion(waiter))
-        elif holder["place"] == Place.READY and waiter["order"] < holder["ready"][:_ORDER_BYTES]:
-            moves += (_demotion(holder), _promotion(waiter))
-    if moves:
-        await db.tasks.bulk_write(moves, session=db.session)
+        if holder is None or (holder.place is Place.READY and _order(waiter) < _order(holder)):
+            moved += [holder.put(Place.BLOCKED)] if holder else []
+            moved.append(waiter.put(Place.READY))
+    await write(db, moved)
     turns = [_turn(key) if key in first else DeleteOne({"_id": key}) for key in sorted(keys)]
     await db.locks.bulk_write(turns, ordered=False, session=db.session)
+
+
+def _order(draft: Draft) -> tuple[int, str]:
+    return draft.task.rank, draft.task.id
 
 
 def _turn(key: str) -> UpdateOne:
     return UpdateOne({"_id": key}, {"$inc": {"turn": 1}}, upsert=True)
 
 
-async def _first_waiters(db: Collections, keys: Collection[str]) -> dict[str, Document]:
+async def _first_waiters(db: Collections, keys: Collection[str]) -> Mapping[str, Draft]:
     """The first in line of each key that has a line."""
     wanted = sorted(keys)
-    names = ("version", "lane", "order")
     pipeline: Sequence[Document] = [
         {"$match": {"waits_for": wanted[0] if len(wanted) == 1 else {"$in": wanted}}},
         {"$sort": {"waits_for": 1, "order": 1}},
-        {
-            "$group": {
-                "_id": "$waits_for",
-                "task": {"$first": "$_id"},
-                **{name: {"$first": f"${name}"} for name in names},
-            }
-        },
+        {"$group": {"_id": "$waits_for", "task": {"$first": "$$ROOT"}}},
+        {"$project": {f"task.{name}": 0 for name in LEAN}},
     ]
     found = await (await db.tasks.aggregate(pipeline, session=db.session)).to_list()
-    return {
-        one["_id"]: {"_id": one["task"], "waits_for": one["_id"]} | {n: one[n] for n in names}
-        for one in found
-    }
+    return {one["_id"]: Draft(one["task"]) for one in found}
 
 
-async def _holders(db: Collections, keys: Sequence[str]) -> dict[str, Document]:
+async def _holders(db: Collections, keys: Sequence[str]) -> Mapping[str, Draft]:
     if not keys:
         return {}
-    shown = {"holds": 1, "place": 1, "ready": 1, "version": 1}
-    found = await db.tasks.find({"holds": {"$in": keys}}, shown, session=db.session).to_list()
-    return {holder["holds"]: holder for holder in found}
-
-
-def _demotion(holder: Document) -> UpdateOne:
-    change = {
-        "$set": {
-            "place": Place.BLOCKED.value,
-            "state": State.BLOCKED.value,
-            "waits_for": holder["holds"],
-            "order": holder["ready"][:_ORDER_BYTES],
-        },
-        "$unset": {"ready": "", "ready_lane": "", "holds": ""},
-        "$inc": {"version": 1},
-    }
-    return UpdateOne({"_id": holder["_id"], "version": holder["version"]}, change)
-
-
-def _promotion(waiter: Document) -> UpdateOne:
-    version = waiter["version"] + 1
-    change = {
-        "$set": {
-            "place": Place.READY.value,
-            "state": State.QUEUED.value,
-            "ready_lane": waiter["lane"],
-            "ready": ready_of(waiter["order"], version),
-            "holds": waiter["waits_for"],
-            "version": version,
-        },
-        "$unset": {"waits_for": "", "order": ""},
-    }
-    return UpdateOne({"_id": waiter["_id"], "version": waiter["version"]}, change)
+    found = db.tasks.find({"holds": {"$in": keys}}, LEAN, session=db.session)
+    return {one["holds"]: Draft(one) for one in await found.to_list()}

@@ -18,9 +18,15 @@ from holdfast.core.task import Json, Priority, State, Task, TaskId
 from holdfast.stores.columns import as_time
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
-from holdfast.stores.mongo.documents import Document, Place, first_of, parted, task_of
+from holdfast.stores.mongo.documents import (
+    WITHOUT_HISTORY,
+    Document,
+    Place,
+    first_of,
+    parted,
+    task_of,
+)
 from holdfast.stores.mongo.fleet import newest_workers
-from holdfast.stores.mongo.reads import WITHOUT_HISTORY
 from holdfast.stores.mongo.schema import BOARD
 
 AHEAD_CAP: Final = 1000

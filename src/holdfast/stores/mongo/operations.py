@@ -17,13 +17,13 @@ from holdfast.stores.columns import as_time, span_us
 from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
-from holdfast.stores.mongo.documents import Document, Place, task_of, unique_mark
-from holdfast.stores.mongo.drafts import Draft, write_and_pass_on
+from holdfast.stores.mongo.documents import WITHOUT_HISTORY, Document, Place, task_of, unique_mark
+from holdfast.stores.mongo.drafts import Draft
 from holdfast.stores.mongo.due import end
 from holdfast.stores.mongo.filters import query_of
+from holdfast.stores.mongo.locks import write_and_pass_on
 from holdfast.stores.values import renewed
 
-WITHOUT_HISTORY: Final = {"attempts": 0, "events": 0}
 _SLICE: Final = 500
 
 _Decide = Callable[[Draft, int], None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final
 
 from pymongo import ASCENDING, DESCENDING
 
@@ -17,11 +16,9 @@ from holdfast.stores.columns import in_us
 from holdfast.stores.mongo.chronicle import history_of
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
-from holdfast.stores.mongo.documents import Document, Place, parted, task_of
+from holdfast.stores.mongo.documents import WITHOUT_HISTORY, Document, Place, parted, task_of
 from holdfast.stores.mongo.filters import hint_of, query_of
 from holdfast.stores.mongo.texts import can_be_text, safe_text
-
-WITHOUT_HISTORY: Final = {"attempts": 0, "events": 0}
 
 
 class Reads(Connected):

@@ -10,21 +10,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Final, TypedDict
+from typing import Final
 
 from pymongo.errors import OperationFailure
 
 from holdfast.core.attempt import Refusal, Report, Settlement
 from holdfast.core.lifecycle import cancelled_instead
-from holdfast.core.task import AttemptEnd, Json, State, TaskId, WorkerId
+from holdfast.core.task import AttemptEnd, Json, State, TaskId
 from holdfast.stores.columns import as_time
 from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.chronicle import MOST_BYTES, running_attempt
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document, lane_of
-from holdfast.stores.mongo.drafts import LEAN, Draft, write, write_and_pass_on
+from holdfast.stores.mongo.drafts import LEAN, Draft, write
 from holdfast.stores.mongo.faults import is_away
+from holdfast.stores.mongo.locks import write_and_pass_on
 from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.schema import BOARD
 from holdfast.stores.values import holds_lease, reported, settled
@@ -33,11 +34,6 @@ LEAN_NOW: Final[Sequence[Document]] = [{"$set": {"now": "$$NOW"}}, {"$project": 
 _REFUSED: Final = "late_result_refused"
 _Saved = set[tuple[str, int, str, str]]
 """(task, attempt, worker, how it ended)."""
-
-
-class _By(TypedDict):
-    attempt: int
-    worker_id: WorkerId
 
 
 class Settles(Connected):
@@ -172,11 +168,11 @@ def settle(draft: Draft, settlement: Settlement, now: int) -> None:
 
 async def _note_refusal(db: Collections, late: Settlement, draft: Draft, now: int) -> None:
     """Tell the history; beside the document, if that would end the transaction of a handler."""
-    by = _By(attempt=late.attempt, worker_id=late.worker_id)
     if draft.session is None:
-        draft.note(now, _REFUSED, **by)
+        draft.note(now, _REFUSED, attempt=late.attempt, worker_id=late.worker_id)
     else:
-        await db.history.insert_one(draft.aside(now, _REFUSED, **by), session=db.session)
+        aside = draft.aside(now, _REFUSED, attempt=late.attempt, worker_id=late.worker_id)
+        await db.history.insert_one(aside, session=db.session)
 
 
 async def _introduce(
