@@ -6,8 +6,7 @@
     def test_it(fresh_schema: str): ...              the same within a shared database (0.01 s)
     def test_it(own_postgres: PostgresServer): ...   a server to stop, break and restart (1 s)
     def test_it(mongo_server: Mongo): ...            one MongoDB, a replica set, for the session
-    def test_it(standalone_mongo: Mongo): ...        and one that is none
-    def test_it(fresh_mongo: str): ...               the URL of an empty database on the former
+    def test_it(fresh_mongo: str): ...               the URL of an empty database there
     def test_it(own_mongo: MongoServer): ...         a server to stop, break and restart (1 s)
     def test_it(redis_url: str): ...                 one Redis for the whole session, or `REDIS_URL`
     def test_it(redis_server: RedisServer): ...      the former; leave it running, and its keys
@@ -127,14 +126,11 @@ def own_postgres() -> Iterator[PostgresServer]:
 
 @pytest.fixture(scope="session")
 def mongo_server(request: pytest.FixtureRequest) -> Mongo:
-    """MongoDB as a replica set, shared by the session. Leave it running."""
-    return _shared_mongo(request, standalone=False)
-
-
-@pytest.fixture(scope="session")
-def standalone_mongo(request: pytest.FixtureRequest) -> Mongo:
-    """MongoDB without transactions, shared by the session. Leave it running."""
-    return _shared_mongo(request, standalone=True)
+    """MongoDB, shared by the session. Leave it running."""
+    try:
+        return request.config.stash[SERVERS].mongo()
+    except ServerError as problem:
+        pytest.fail(str(problem))
 
 
 @pytest.fixture
@@ -163,13 +159,6 @@ def own_mongo() -> Iterator[MongoServer]:
     with server:
         yield server
     gc.collect()
-
-
-def _shared_mongo(request: pytest.FixtureRequest, *, standalone: bool) -> Mongo:
-    try:
-        return request.config.stash[SERVERS].mongo(standalone=standalone)
-    except ServerError as problem:
-        pytest.fail(str(problem))
 
 
 @pytest.fixture(scope="session")

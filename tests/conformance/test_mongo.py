@@ -1,4 +1,4 @@
-"""MongoDB keeps every promise, on a replica set and on a server that is none.
+"""MongoDB keeps every promise.
 
 Which server that is, `holdfast.testing.servers.mongo` says. One database serves all tests of a
 process and is emptied in between: what costs is making indexes.
@@ -20,37 +20,18 @@ from holdfast.stores.mongo.schema import BOARD, EMPTY_BOARD
 from holdfast.stores.mongo.store import MongoStore
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.servers.mongo import GivenMongo, MongoServer
-from holdfast.testing.suites import (
-    IdempotencySuite,
-    LockSuite,
-    ManyProcessesSuite,
-    OpenSuite,
-    StoreConformance,
-    StoreSuite,
-    SubmitSuite,
-    UniqueKeySuite,
-)
+from holdfast.testing.suites import StoreConformance
 from holdfast.testing.suites.base import OpenAnother
 
 REAL = "MONGODB_URL" in os.environ
-Mongo = MongoServer | GivenMongo
 SHARED = "shared"
 """The schema of the tests with processes of their own."""
 
 
 @pytest.fixture(scope="module")
-def replica_set(mongo_server: Mongo) -> Iterator[str]:
-    yield from _database(mongo_server)
-
-
-@pytest.fixture(scope="module")
-def standalone(standalone_mongo: Mongo) -> Iterator[str]:
-    yield from _database(standalone_mongo)
-
-
-def _database(server: Mongo) -> Iterator[str]:
+def database(mongo_server: MongoServer | GivenMongo) -> Iterator[str]:
     name = f"conformance_{secrets.token_hex(4)}"
-    yield (url := server.url(name))
+    yield (url := mongo_server.url(name))
     client: MongoClient[dict[str, object]] = MongoClient(url)
     with client:
         client.drop_database(name)
@@ -65,17 +46,13 @@ def broom() -> Iterator[dict[str, MongoClient[dict[str, object]]]]:
         client.close()
 
 
-class OnMongo(StoreSuite):
+class TestMongo(StoreConformance):
     """Less of what only counts by the thousand, unless the server is a real one."""
 
     dose = 1.0 if REAL else 0.3
     backlog = 100_000 if REAL else 600
     slots = 250 if REAL else 10
     drained = 2000 if REAL else 200
-
-    @pytest.fixture
-    def database(self) -> str:
-        raise NotImplementedError
 
     @pytest.fixture
     def swept(
@@ -118,25 +95,3 @@ def _sweep(client: MongoClient[dict[str, object]], schema: str) -> None:
         if noun != "state":
             database[f"{schema}.{noun}"].delete_many({})
     board.replace_one({"_id": BOARD}, EMPTY_BOARD)
-
-
-class TestMongo(OnMongo, StoreConformance):
-    @pytest.fixture
-    def database(self, replica_set: str) -> str:
-        return replica_set
-
-
-class TestMongoWithoutTransactions(
-    OnMongo,
-    OpenSuite,
-    SubmitSuite,
-    UniqueKeySuite,
-    IdempotencySuite,
-    LockSuite,
-    ManyProcessesSuite,
-):
-    """Only what is done otherwise there, which is batches, and those that meet them."""
-
-    @pytest.fixture
-    def database(self, standalone: str) -> str:
-        return standalone

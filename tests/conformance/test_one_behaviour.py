@@ -18,6 +18,7 @@ from tests.conformance.life import Life
 from tests.conformance.pair import Pair
 
 from holdfast.stores.mongo.store import MongoStore
+from holdfast.testing.servers.mongo import GivenMongo, MongoServer
 
 draws = st.randoms(use_true_random=True)
 
@@ -102,12 +103,11 @@ def test_a_long_life_looks_the_same_on_both_stores(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize("server", ["mongo_server", "standalone_mongo"])
 def test_a_life_on_mongodb_looks_the_same(
-    request: pytest.FixtureRequest, server: str, seed: int
+    mongo_server: MongoServer | GivenMongo, seed: int
 ) -> None:
     name = f"life_{secrets.token_hex(6)}"
-    url = request.getfixturevalue(server).url(name)
+    url = mongo_server.url(name)
 
     try:
         live(Pair(lambda clock: MongoStore(url, clock=clock)), seed, steps=60)

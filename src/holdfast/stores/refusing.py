@@ -30,5 +30,5 @@ class NoTransactions:
 def _unsupported(what: str) -> Unsupported:
     return Unsupported(
         f"{what} needs a store that shares a database with your data: sqlite:///, postgresql:// or "
-        "a replica set of mongodb://. This one has no transactions; nothing was done."
+        "mongodb://. This one has no transactions; nothing was done."
     )

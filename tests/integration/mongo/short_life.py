@@ -1,7 +1,7 @@
 """A process that does a little of everything to a store, and says what it was acknowledged.
 
-Run with a URL; and with the word `sweep`, to look an hour later for what others left behind. Each
-line it prints is a fact that must hold whatever becomes of it: a task that was added, or completed.
+Run with a URL. Each line it prints is a fact that must hold whatever becomes of it: a task that was
+added, or completed.
 `HOLDFAST_TEST_KILL_AT` says where it dies.
 """
 
@@ -97,8 +97,6 @@ class Life:
             await self._complete(claim)
 
     async def _complete_in_a_transaction(self) -> None:
-        if "transactions" not in self._store.abilities:
-            return
         await self._add(new_task(lock="inside"), new_task(lock="inside"))
         for claim in await self._claim():
             async with self._store.transaction(claim) as inside:
@@ -130,10 +128,5 @@ async def main(url: str) -> None:
         await Life(store, info.id).live()
 
 
-async def sweep(url: str) -> None:
-    async with MongoStore(url, clock=Later()) as store:
-        await store.orphans(limit=1)
-
-
 if __name__ == "__main__":
-    asyncio.run(sweep(sys.argv[1]) if sys.argv[2:] == ["sweep"] else main(sys.argv[1]))
+    asyncio.run(main(sys.argv[1]))

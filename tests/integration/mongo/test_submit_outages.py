@@ -87,7 +87,7 @@ async def test_a_batch_that_others_are_in_the_way_of_is_tried_again(
 async def test_a_batch_that_others_are_always_in_the_way_of_is_given_back(
     server: MoodyServer, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("holdfast.stores.mongo.add._PATIENCE", 0.2)
+    monkeypatch.setattr("holdfast.stores.mongo.atomic._PATIENCE", 0.2)
     async with MongoStore(url) as store:
         server.fail("insert", WRITE_CONFLICT, times=1000)
 

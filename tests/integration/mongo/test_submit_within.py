@@ -12,12 +12,11 @@ from pymongo.asynchronous.client_session import AsyncClientSession
 
 from holdfast import Holdfast, State
 from holdfast.definitions.definition import Definition
-from holdfast.errors import IdempotencyConflict, InvalidOption, Unsupported
-from holdfast.testing.servers.mongo import GivenMongo, MongoServer
+from holdfast.errors import IdempotencyConflict, InvalidOption
+from holdfast.testing.servers.mongo import MongoServer
 
 Document = dict[str, Any]
 Send = Definition[..., Any, Any]
-Mongo = MongoServer | GivenMongo
 
 
 @pytest.fixture
@@ -163,7 +162,7 @@ async def test_a_session_that_cannot_be_meant_is_refused(
     send: Send,
     client: AsyncMongoClient[Document],
     plain: MongoClient[Document],
-    standalone_mongo: Mongo,
+    own_mongo: MongoServer,
 ) -> None:
     async with client.start_session() as session:
         with pytest.raises(InvalidOption, match="no transaction open"):
@@ -172,24 +171,9 @@ async def test_a_session_that_cannot_be_meant_is_refused(
             await asyncio.to_thread(send.options(connection=session).submit, "ada")
     with plain.start_session() as session, pytest.raises(InvalidOption, match="synchronous"):
         await send.options(connection=session).submit_async("ada")
-    elsewhere: AsyncMongoClient[Document] = AsyncMongoClient(standalone_mongo.url("elsewhere"))
+    elsewhere: AsyncMongoClient[Document] = AsyncMongoClient(own_mongo.url("elsewhere"))
     async with elsewhere, elsewhere.start_session() as session:
         await session.start_transaction()
         with pytest.raises(InvalidOption, match="leads elsewhere"):
             await send.options(connection=session).submit_async("ada")
     assert await app.count_async() == 0
-
-
-async def test_a_single_server_refuses_and_says_what_to_do(standalone_mongo: Mongo) -> None:
-    url = standalone_mongo.url("refused")
-    plain: MongoClient[Document] = MongoClient(url)
-    with plain, plain.start_session() as session:
-        async with Holdfast(url=url) as app:
-
-            @app.task
-            def send() -> None: ...
-
-            with pytest.raises(Unsupported, match="replica set"):
-                await asyncio.to_thread(send.options(connection=session).submit)
-            with pytest.raises(Unsupported, match="replica set"):
-                await send.options(connection=session).submit_async()

@@ -1,4 +1,4 @@
-"""`ctx.transaction()` on MongoDB: conflicts, heirs, long histories, silence, and single servers.
+"""`ctx.transaction()` on MongoDB: conflicts, heirs, long histories and silence.
 
 What happens when its server is killed is in `test_mongo_restarts.py`.
 """
@@ -25,7 +25,6 @@ from holdfast import Context, Holdfast, State
 from holdfast.core.attempt import Claim
 from holdfast.stores.mongo.transactions import AsyncTransaction
 from holdfast.testing.factories import WINDOW, loss, new_tasks, success, worker_info
-from holdfast.testing.servers.mongo import GivenMongo, MongoServer
 
 
 @pytest.fixture
@@ -170,22 +169,3 @@ async def test_a_worker_that_falls_silent_before_its_commit_holds_nobody_up(
         await completing
     assert bookshop.bookings() == []
     assert not await store.check()
-
-
-async def test_a_single_server_refuses_and_says_what_to_do(
-    standalone_mongo: MongoServer | GivenMongo,
-) -> None:
-    async with MongoBookshop(standalone_mongo.url("refused")).app() as app:
-
-        @app.task(max_retries=0)
-        async def book(ctx: Context) -> None:
-            async with ctx.transaction():
-                pytest.fail("there is none")
-
-        handle = await ran(app, book)
-
-        assert "transactions" not in app.client.store.abilities
-        error = (await handle.task_async()).error
-        assert error is not None
-        assert error.type.endswith("Unsupported")
-        assert "rs.initiate()" in error.message

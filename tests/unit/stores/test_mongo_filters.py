@@ -6,20 +6,20 @@ import pytest
 
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State, TaskId
-from holdfast.stores.mongo.filters import BY_ID, NOT_STAGED, hint_of, query_of
+from holdfast.stores.mongo.filters import BY_ID, hint_of, query_of
 from holdfast.testing.factories import task_id
 
 NOBODY: dict[str, object] = {"_id": {"$in": []}}
 
 
-def test_an_empty_filter_leaves_out_only_what_is_not_committed() -> None:
-    assert query_of(TaskFilter()) == {"place": NOT_STAGED}
+def test_an_empty_filter_leaves_nothing_out() -> None:
+    assert query_of(TaskFilter()) == {}
 
 
 def test_the_clause_that_narrows_most_comes_first() -> None:
     wanted = TaskFilter(ids=(task_id(),), queue="mail", states=frozenset({State.FAILED}))
 
-    assert list(query_of(wanted)) == ["_id", "queue", "state", "place"]
+    assert list(query_of(wanted)) == ["_id", "queue", "state"]
 
 
 def test_ids_and_a_cursor_meet_in_one_clause() -> None:

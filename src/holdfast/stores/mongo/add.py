@@ -1,28 +1,25 @@
 """Stores new tasks, all or none, and tells new ones from repeats.
 
-Without keys nothing is looked up: the insert itself finds out whether an id is known. With keys the
-holders are read first, and the unique indexes decide all races: a batch that meets a taken key has
-written nothing, and is planned anew with what is there by then.
-
-Tasks with a lock go in as blocked, and the key is passed on after that (`locks.py`).
+One task without keys and lock is one insert, which itself finds out whether the id is known.
+Everything else is a transaction: the holders of the keys are read in it, and the unique indexes
+decide all races. A batch that meets a key that was taken meanwhile has written nothing, and is
+planned anew with what is there by then. Tasks with a lock go in as blocked, and the key is passed
+on before the commit (`locks.py`).
 """
 
 from __future__ import annotations
 
-import asyncio
-import random
-import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Final, NamedTuple
 
-from pymongo.errors import BulkWriteError, DuplicateKeyError
+from pymongo.errors import DuplicateKeyError
 
-from holdfast.core.task import Added, NewTask, State, TaskId
-from holdfast.errors import StoreUnavailable
+from holdfast.core.task import Added, NewTask, State, SubmitOutcome, TaskId
 from holdfast.ports.clock import Clock
 from holdfast.stores.columns import span_us
 from holdfast.stores.keys import KeyBook, Plan, Seen
-from holdfast.stores.mongo.batches import finish, insert_all
+from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.chronicle import event_entry, weight_of
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
@@ -35,37 +32,36 @@ from holdfast.stores.mongo.documents import (
     state_in,
     unique_mark,
 )
-from holdfast.stores.mongo.drafts import taken_keys
 from holdfast.stores.mongo.locks import pass_on
 from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.schema import BOARD
-from holdfast.stores.mongo.steps import Site, Steps, drive_async
+from holdfast.stores.mongo.steps import Steps, drive_async
 from holdfast.stores.values import created
 
-_PAUSE: Final = 0.005
-_LONGEST_PAUSE: Final = 0.2
-"""Between two looks at a batch of somebody else's that is under way; in steps, and never in step
-with another who waits for ours.
-"""
-_PATIENCE: Final = 60.0
-"""Seconds after which a batch that others are in the way of all the time is given back."""
 _SHOWN: Final = {
-    "name": 1, "state": 1, "place": 1, "batch": 1, "staged_at": 1, "unique_key": 1, "unique": 1,
-    "idempotent": 1, "idempotent_until": 1, "fingerprint": 1,
+    "name": 1, "state": 1, "unique_key": 1, "unique": 1, "idempotent": 1, "idempotent_until": 1,
+    "fingerprint": 1,
 }  # fmt: skip
 
 
 class Known(NamedTuple):
     """What was found of the batch's ids and keys."""
 
-    ids: dict[TaskId, Document]
+    ids: set[TaskId]
     unique: dict[tuple[str, str], TaskId]
     seen: dict[str, Seen]
     states: dict[TaskId, State]
 
-    def staged(self) -> set[str]:
-        """The batches that are under way and have one of these."""
-        return {one["batch"] for one in self.ids.values() if one["place"] == Place.STAGED}
+
+class Batch(NamedTuple):
+    """What was added, and the answers to all submits but for the states."""
+
+    documents: Sequence[Document]
+    answers: Sequence[tuple[TaskId, SubmitOutcome]]
+    states: dict[TaskId, State]
+
+    def added(self) -> Sequence[Added]:
+        return [Added(task_id, outcome, self.states[task_id]) for task_id, outcome in self.answers]
 
 
 class Adds(Connected):
@@ -78,43 +74,69 @@ class Adds(Connected):
     async def add(self, tasks: Sequence[NewTask], *, idempotency_window: float) -> Sequence[Added]:
         if not tasks:
             return []
+        is_new = not any(map(_has_keys, tasks))
         async with self._server() as db:
-            window, pause = span_us(idempotency_window), _PAUSE
-            began = time.monotonic()
-            answers = await self._add(db, tasks, window, again=False)
-            while answers is None:
-                if time.monotonic() - began > _PATIENCE:
-                    raise StoreUnavailable(
-                        f"{self.url}: others were in the way of this submit for {_PATIENCE:.0f} "
-                        "seconds, or it is too large for one transaction. Try again later, or "
-                        "submit less at once."
-                    )
-                await asyncio.sleep(pause * random.uniform(0.5, 1.0))  # noqa: S311 - no secret
-                pause = min(2 * pause, _LONGEST_PAUSE)
-                answers = await self._add(db, tasks, window, again=True)
-            return answers
+            if len(tasks) == 1 and is_new and tasks[0].lock is None:
+                with suppress(DuplicateKeyError):
+                    return [await self._add_plain(db, tasks[0])]
+                is_new = False
+
+            async def submit(inside: Collections) -> Sequence[Added]:
+                nonlocal is_new
+                look, is_new = not is_new, False  # the second time some may be there
+                return await self._add(
+                    inside, tasks, span_us(idempotency_window), look_for_ids=look
+                )
+
+            return await atomically(db, submit)
+
+    async def _add_plain(self, db: Collections, new: NewTask) -> Added:
+        document = document_of(new, await self._now_us(db), {})
+        await drive_async(introduce({document["lane"]}, self._lanes), db)
+        await db.tasks.insert_one(document)
+        return Added(new.id, SubmitOutcome.CREATED, State(document["state"]))
 
     async def _add(
-        self, db: Collections, tasks: Sequence[NewTask], window: int, *, again: bool
-    ) -> Sequence[Added] | None:
-        """None if a key was taken meanwhile, or is in the hands of a batch under way."""
+        self, db: Collections, tasks: Sequence[NewTask], window: int, *, look_for_ids: bool
+    ) -> Sequence[Added]:
         now = await self._now_us(db)
-        site = Site(db.tasks, db.history, db.state, None)
-        known = await drive_async(look_up(tasks, also_ids=again), site)
-        if under_way := known.staged():
-            for batch in under_way:
-                await finish(db, batch, now)
-            return None
-        book = KeyBook()
-        book.seen |= known.seen
-        plan = book.plan(tasks, known=known.ids, unique=known.unique, now=now, until=now + window)
-        documents = [document_of(new, now, plan.seen) for new in plan.fresh]
-        await drive_async(introduce({one["lane"] for one in documents}, self._lanes), site)
-        await drive_async(release(plan, known, now), site)
-        if not await _insert(db, documents, now):
-            return None
-        states = {TaskId(one["_id"]): State(one["state"]) for one in documents}
-        return await _answers(db, plan, documents, known.states | states)
+        batch = await drive_async(
+            adding(tasks, now, now + window, self._lanes, look_for_ids=look_for_ids), db
+        )
+        contested = {one["lock"] for one in batch.documents if one["place"] == Place.BLOCKED}
+        if contested:
+            await pass_on(db, contested)
+            where = {"_id": {"$in": sorted({task_id for task_id, _ in batch.answers})}}
+            found = await db.tasks.find(where, {"state": 1}, session=db.session).to_list()
+            batch.states.update({TaskId(one["_id"]): State(one["state"]) for one in found})
+        return batch.added()
+
+
+def _has_keys(new: NewTask) -> bool:
+    return new.unique_key is not None or new.idempotency_key is not None
+
+
+def adding(
+    tasks: Sequence[NewTask],
+    now: int,
+    until: int,
+    lanes: set[str],
+    *,
+    look_for_ids: bool = True,
+    contends: bool = True,
+) -> Steps[Batch]:
+    """Insert what is new, in the transaction of the site. Locks are for the caller to pass on."""
+    known = yield from look_up(tasks, look_for_ids=look_for_ids)
+    book = KeyBook()
+    book.seen |= known.seen
+    plan = book.plan(tasks, known=known.ids, unique=known.unique, now=now, until=until)
+    documents = [document_of(new, now, plan.seen, contends=contends) for new in plan.fresh]
+    yield from introduce({one["lane"] for one in documents}, lanes)
+    yield from release(plan, known, now)
+    if documents:
+        yield lambda site: site.tasks.insert_many(documents, session=site.session)
+    states = known.states | {TaskId(one["_id"]): State(one["state"]) for one in documents}
+    return Batch(documents, plan.answers, states)
 
 
 def introduce(lanes: set[str], known: set[str]) -> Steps[None]:
@@ -127,20 +149,15 @@ def introduce(lanes: set[str], known: set[str]) -> Steps[None]:
         reached("lane-known")
 
 
-def look_up(tasks: Sequence[NewTask], *, also_ids: bool) -> Steps[Known]:
-    """The holders of the batch's keys; and its ids, where the insert would not tell whether they
-    are known, because a key may stop it.
-    """
+def look_up(tasks: Sequence[NewTask], *, look_for_ids: bool) -> Steps[Known]:
+    """The holders of the batch's keys; and its ids, where the insert would not tell."""
     keys = sorted({new.idempotency_key for new in tasks if new.idempotency_key is not None})
     wanted = {unique_mark(t.name, t.unique_key) for t in tasks if t.unique_key is not None}
+    ids = sorted({new.id for new in tasks})
     by_key = yield from _find("idempotent", keys)
     by_mark = yield from _find("unique", sorted(wanted))
-    ids = sorted({new.id for new in tasks})
-    may_clash = len(tasks) > 1 and (keys or wanted)
-    by_id: Sequence[Document] = ()
-    if also_ids or by_key or by_mark or may_clash:
-        by_id = yield from _find("_id", ids)
-    known = Known({}, {}, {}, {})
+    by_id = yield from _find("_id", ids if look_for_ids else [])
+    known = Known({TaskId(one["_id"]) for one in by_id}, {}, {}, {})
     for one in (*by_key, *by_mark, *by_id):
         task_id = TaskId(one["_id"])
         known.states[task_id] = State(one["state"])
@@ -149,8 +166,6 @@ def look_up(tasks: Sequence[NewTask], *, also_ids: bool) -> Steps[Known]:
         if "idempotent" in one:
             until = one["idempotent_until"]
             known.seen[one["idempotent"]] = Seen(task_id, one.get("fingerprint"), until)
-        if one["_id"] in ids or one["place"] == Place.STAGED:
-            known.ids[task_id] = one
     return known
 
 
@@ -197,43 +212,9 @@ def release(plan: Plan, known: Known, now: int) -> Steps[None]:
     stale = [key for key in plan.seen if key in known.seen]
     for key in stale:
         yield from _take_off(key, known.seen[key].task_id, now)
-    if stale:
-        reached("key-released")
 
 
 def _take_off(key: str, holder: TaskId, now: int) -> Steps[None]:
     where = {"_id": holder, "idempotent": key, "idempotent_until": {"$lte": now}}
     change = {"$unset": {"idempotent": "", "idempotent_until": ""}, "$inc": {"version": 1}}
     yield lambda site: site.tasks.update_one(where, change, session=site.session)
-
-
-async def _insert(db: Collections, documents: Sequence[Document], now: int) -> bool:
-    """Write all or none; False if a key is taken."""
-    try:
-        if len(documents) == 1:
-            await db.tasks.insert_one(documents[0])
-        elif documents:
-            return await insert_all(db, documents, now)
-    except DuplicateKeyError:
-        return False
-    except BulkWriteError as error:
-        taken_keys(error)
-        return False
-    return True
-
-
-async def _answers(
-    db: Collections, plan: Plan, documents: Sequence[Document], states: dict[TaskId, State]
-) -> Sequence[Added]:
-    """The answers, with every task's state after the whole batch."""
-    contested = {one["lock"] for one in documents if one["place"] == Place.BLOCKED}
-    if contested:
-        reached("added")
-        await pass_on(db, contested)
-        states |= await _states(db, {task_id for task_id, _ in plan.answers})
-    return [Added(task_id, outcome, states[task_id]) for task_id, outcome in plan.answers]
-
-
-async def _states(db: Collections, ids: Iterable[TaskId]) -> dict[TaskId, State]:
-    found = db.tasks.find({"_id": {"$in": sorted(ids)}}, {"state": 1})
-    return {TaskId(one["_id"]): State(one["state"]) async for one in found}

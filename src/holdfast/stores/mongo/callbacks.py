@@ -7,13 +7,12 @@ task's end, taken off with its delivery or a requeue: no notice without an end, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from secrets import token_hex
-
-from pymongo import UpdateOne
+from functools import partial
 
 from holdfast.core.callback import Callback
 from holdfast.core.task import Json, TaskId
 from holdfast.stores.columns import as_time, in_us, span_us
+from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document
@@ -27,12 +26,9 @@ class KeepsCallbacks(Connected):
         if limit <= 0:
             return []
         async with self._server() as db:
-            first = await _first_owed(db, limit)
-            if not first:
+            if not self._due(await _first_owed(db, limit)):
                 return []
-            now = self._us(first[0]["now"])
-            due = [notice for notice in first if notice["callback_due"] <= now]
-            return await _taken(db, due, now + span_us(lease))
+            return await atomically(db, partial(self._take_due, limit=limit, lease=span_us(lease)))
 
     async def callback_done(
         self, callback: Callback, *, retry_in: float | None, error: str | None
@@ -40,7 +36,7 @@ class KeepsCallbacks(Connected):
         async with self._server() as db:
             if retry_in is not None:
                 return await self._put_off(db, callback, span_us(retry_in))
-            return await self._finish(db, callback, error)
+            return await atomically(db, partial(self._finish, callback=callback, error=error))
 
     async def _put_off(self, db: Collections, callback: Callback, wait: int) -> bool:
         later = {
@@ -51,15 +47,30 @@ class KeepsCallbacks(Connected):
         return done.matched_count == 1
 
     async def _finish(self, db: Collections, callback: Callback, error: str | None) -> bool:
-        """Take the notice off and tell the history, however often somebody else is faster."""
-        while (found := await db.tasks.find_one(_held(callback), LEAN)) is not None:
-            draft = Draft(found)
-            draft.set(callback_due=None, callback_tries=None, callback_taker=None)
-            kind = "callback_delivered" if error is None else "callback_failed"
-            draft.note(await self._now_us(db), kind, detail=error)
-            if (await write(db, [draft])).done:
-                return True
-        return False
+        """Take the notice off and tell the history."""
+        found = await db.tasks.find_one(_held(callback), LEAN, session=db.session)
+        if found is None:
+            return False
+        draft = Draft(found)
+        draft.set(callback_due=None, callback_tries=None)
+        kind = "callback_delivered" if error is None else "callback_failed"
+        draft.note(await self._now_us(db), kind, detail=error)
+        return await write(db, [draft])
+
+    async def _take_due(self, db: Collections, limit: int, lease: int) -> Sequence[Callback]:
+        """Lease the notices that are due by now."""
+        due = self._due(await _first_owed(db, limit))
+        if due:
+            change = {
+                "$set": {"callback_due": self._us(due[0]["now"]) + lease},
+                "$inc": {"callback_tries": 1, "version": 1},
+            }
+            ids = [notice["_id"] for notice in due]
+            await db.tasks.update_many({"_id": {"$in": ids}}, change, session=db.session)
+        return [_callback(notice) for notice in due]
+
+    def _due(self, owed: Sequence[Document]) -> Sequence[Document]:
+        return [notice for notice in owed if notice["callback_due"] <= self._us(notice["now"])]
 
 
 async def _first_owed(db: Collections, limit: int) -> list[Document]:
@@ -75,32 +86,10 @@ async def _first_owed(db: Collections, limit: int) -> list[Document]:
             {"$sort": {"callback_due": 1}},
             {"$limit": limit},
             {"$project": shown},
-        ]
+        ],
+        session=db.session,
     )
     return await answers.to_list()
-
-
-async def _taken(db: Collections, due: Sequence[Document], until: int) -> Sequence[Callback]:
-    """Lease these notices; those that somebody else took meanwhile are theirs."""
-    if not due:
-        return []
-    taker = token_hex(8)
-    change = {
-        "$set": {"callback_due": until, "callback_taker": taker},
-        "$inc": {"callback_tries": 1, "version": 1},
-    }
-    writes = [UpdateOne({"_id": n["_id"], **_seen(n)}, change) for n in due]
-    done = await db.tasks.bulk_write(writes, ordered=False)
-    if done.matched_count < len(due):
-        ids = [notice["_id"] for notice in due]
-        mine = db.tasks.find({"_id": {"$in": ids}, "callback_taker": taker}, {"_id": 1})
-        ours = {document["_id"] for document in await mine.to_list()}
-        due = [notice for notice in due if notice["_id"] in ours]
-    return [_callback(notice) for notice in due]
-
-
-def _seen(notice: Mapping[str, Json]) -> Document:
-    return {name: notice[name] for name in ("callback_due", "callback_tries", "finished_at")}
 
 
 def _held(callback: Callback) -> Document:

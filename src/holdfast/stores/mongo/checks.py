@@ -1,7 +1,7 @@
 """Looks for what should not be: the questions behind `holdfast doctor`.
 
-Documents are read one after the other while others write, and locks converge. So on a live store
-what looks wrong is looked at again after a moment, and only what is still wrong is told.
+Documents are read one after the other while others write. So on a live store what looks wrong is
+looked at again after a moment, and only what is still wrong is told.
 """
 
 from __future__ import annotations
@@ -60,8 +60,6 @@ async def _invariants(db: Collections) -> list[str]:
     found: list[str] = []
     told = await _chapters(db)
     async for document in db.tasks.find({}, _SHOWN):
-        if document["place"] == Place.STAGED.value:
-            continue
         task, place = task_of(document), Place(document["place"])
         found += [f"task {task.id}: {problem}" for problem in _oddities(document, task, place)]
         found += _untold(document, task, told.pop(task.id, set()))
@@ -71,6 +69,9 @@ async def _invariants(db: Collections) -> list[str]:
             )
         if task.lock is not None:
             keys[task.lock].count(task, place)
+    locks = {one["_id"] async for one in db.locks.find({}, {"_id": 1})}
+    used = {key for key, of in keys.items() if of.is_used}
+    found += [f"lock {key!r}: its document is missing, or left over" for key in locks ^ used]
     found += [f"the history of task {task_id} is kept, and the task is not" for task_id in told]
     return found + [f"lock {key!r}: {text}" for key, of in keys.items() for text in of.problems()]
 
@@ -97,7 +98,7 @@ def _oddities(document: Mapping[str, Json], task: Task, place: Place) -> Iterato
 
 def _unversioned(name: str, mark: Json) -> Json:
     """`ready` ends with the version it was written at, which others may have passed since."""
-    return mark[:24] if name in ("ready", "milestone") else mark
+    return mark[:24] if name == "ready" else mark
 
 
 def _untold(document: Mapping[str, Json], task: Task, before: set[int]) -> Sequence[str]:
@@ -132,6 +133,10 @@ class LockKey:
         }.get(place)  # fmt: skip
         if kept is not None:
             kept.append(task)
+
+    @property
+    def is_used(self) -> bool:
+        return bool(self.running or self.ready or self.blocked)
 
     def problems(self) -> Iterator[str]:
         holders = [*self.running, *self.ready]

@@ -17,6 +17,7 @@ from typing import Final, NamedTuple
 
 from bson.codec_options import CodecOptions
 from pymongo import AsyncMongoClient
+from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.asynchronous.collection import AsyncCollection
 from pymongo.errors import ConfigurationError, PyMongoError
 from pymongo.read_concern import ReadConcern
@@ -50,22 +51,20 @@ CODEC: Final[CodecOptions[Document]] = CodecOptions(tz_aware=True)
 """For what is not told by a client of ours: commands, and the clients of callers."""
 
 
-NOUNS: Final = ("tasks", "state", "workers", "tokens", "batches", "history")
+NOUNS: Final = ("tasks", "history", "locks", "state", "workers", "tokens")
 
 
 class Collections(NamedTuple):
-    """The store's collections as one loop sees them. `transactions`: whether the server has
-    them, which a replica set and a sharded cluster do.
-    """
+    """The store's collections as one loop sees them. `session`: the transaction to work in."""
 
     client: Client
     tasks: Collection
+    history: Collection
+    locks: Collection
     state: Collection
     workers: Collection
     tokens: Collection
-    batches: Collection
-    history: Collection
-    transactions: bool
+    session: AsyncClientSession | None = None
 
 
 class Connections:
@@ -80,19 +79,13 @@ class Connections:
         self._lock = threading.Lock()
         self._pid = os.getpid()
         self._is_open = True
-        self._transactions: bool | None = None
-
-    @property
-    def has_transactions(self) -> bool:
-        """Whether the server has them, as far as it was asked."""
-        return bool(self._transactions)
 
     @asynccontextmanager
     async def collections(self) -> AsyncIterator[Collections]:
         """Those of the running loop, for a block that `close` waits for."""
         attached = await self._attached()
         with attached.in_use():
-            yield attached.collections or await self._name(attached)
+            yield attached.collections or self._name(attached)
 
     async def _attached(self) -> Attached:
         loop = asyncio.get_running_loop()
@@ -132,23 +125,16 @@ class Connections:
         await attached.follow_the_loop()
         return attached
 
-    async def _name(self, attached: Attached) -> Collections:
+    def _name(self, attached: Attached) -> Collections:
         client = attached.client
-        if self._transactions is None:
-            hello = await client.admin.command("hello")
-            self._transactions = "setName" in hello or hello.get("msg") == "isdbgrid"
         database = client.get_database(
             self._address.database,
             read_concern=MAJORITY,
             write_concern=DURABLE,
             read_preference=ReadPreference.PRIMARY,
         )
-        tasks, state, workers, tokens, batches, history = (
-            database[self._address.collection(noun)] for noun in NOUNS
-        )
-        attached.collections = Collections(
-            client, tasks, state, workers, tokens, batches, history, self._transactions
-        )
+        named = (database[self._address.collection(noun)] for noun in NOUNS)
+        attached.collections = Collections._make((client, *named, None))
         return attached.collections
 
 

@@ -12,9 +12,9 @@ while it applies, so that a sparse index holds nobody else:
 ==================  ============================================================================
 `ready_lane`,       while ready. `ready` is rank, id and version as bytes that sort: who wants
 `ready`             to claim names what was read, and gets that or nothing
-`milestone`         the same as `ready`, while ready, on every sixteenth task (`reach.py`)
 `due_lane`, `due`   while waiting: `run_at`
-`alarm`             when time will move it next: `run_at` or `expires_at`, while not running
+`alarm`             when a claim must see to it: `run_at` or `expires_at`, while not running; and
+                    at once, after an end inside a handler's transaction, which keeps `holds`
 `unique`            name and unique key, while unfinished. Unique index
 `idempotent`        the idempotency key, while its window lasts. Unique index
 `holds`             the lock key, while ready or running. Unique index: **the mutual exclusion**
@@ -33,7 +33,6 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Final
 from uuid import UUID
-from zlib import crc32
 
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.task import (
@@ -54,28 +53,25 @@ from holdfast.stores.columns import as_time, in_us, maybe_time
 Document = dict[str, Json]
 """What the driver reads and writes: BSON, which has no narrower type."""
 
+WITHOUT_HISTORY: Final = {"attempts": 0, "events": 0}
+"""The projection for readers."""
 LANE_SEPARATOR: Final = "\x1f"
-MILESTONES: Final = 16
-"""One of so many tasks is a milestone."""
 _OFFSET: Final = 1 << 63
 _VERSIONS: Final = 1 << 32
 
 
 class Place(StrEnum):
-    """Where a task is, as `ports.store` says; `staged` is a batch that is not committed yet: no
-    reader may see it.
-    """
+    """Where a task is, as `ports.store` says."""
 
     WAITING = "waiting"
     READY = "ready"
     BLOCKED = "blocked"
     RUNNING = "running"
     DONE = "done"
-    STAGED = "staged"
 
 
 MARKS: Final = (
-    "ready_lane", "ready", "milestone", "due_lane", "due", "alarm", "unique", "holds", "waits_for",
+    "ready_lane", "ready", "due_lane", "due", "alarm", "unique", "holds", "waits_for",
     "order", "running_on", "stop_on", "ended_on", "died_on",
 )  # fmt: skip
 """All that `marks` may give: what it does not give must be taken off."""
@@ -161,8 +157,6 @@ def _line_marks(task: Task, place: Place, version: int) -> Document:
     if place is Place.READY:
         found["ready"] = ready_of(order_of(task.rank, task.id), version)
         found["ready_lane"] = lane
-        if is_milestone(task):
-            found["milestone"] = found["ready"]
     elif place is Place.BLOCKED:
         found["waits_for"], found["order"] = task.lock, order_of(task.rank, task.id)
     else:
@@ -171,11 +165,6 @@ def _line_marks(task: Task, place: Place, version: int) -> Document:
     if expires:
         found["alarm"] = min(expires)
     return found
-
-
-def is_milestone(task: Task) -> bool:
-    """By chance, but always alike; not for tasks with a lock, which come and go by themselves."""
-    return task.lock is None and crc32(task.id.encode()) % MILESTONES == 0
 
 
 def unique_mark(name: str, unique_key: str) -> str:

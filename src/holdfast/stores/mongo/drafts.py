@@ -1,19 +1,16 @@
 """A document as it will be: read, changed in memory, written if nobody has written it meanwhile.
 
 Every step that decides something reads documents, changes drafts of them and writes all drafts
-with one command. Each write names the version that was read. Drafts that lost to another writer
-come back; their owner reads again and decides anew.
+with one command. Each write names the version that was read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from secrets import token_hex
-from typing import Final, NamedTuple
+from typing import Final
 
 from pymongo import ReplaceOne, UpdateOne
-from pymongo.errors import BulkWriteError
 
 from holdfast.core.attempt import Attempt
 from holdfast.core.task import Json, Task, WorkerId
@@ -40,7 +37,6 @@ from holdfast.stores.mongo.points import reached
 
 LEAN: Final = {"payload": 0, "attempts": 0, "events": 0}
 """The projection for drafts: what they never change, or only add to, is not read."""
-DUPLICATE_KEY: Final = 11000
 _HOLDING: Final = (Place.READY, Place.RUNNING)
 
 
@@ -77,8 +73,7 @@ class Draft:
     @property
     def contested(self) -> str | None:
         """The lock key that must be passed on once this is written."""
-        was = Place(self._before["place"])
-        freed = was in _HOLDING and self.place not in _HOLDING
+        freed = "holds" in self._before and self.place not in _HOLDING
         return self.task.lock if freed or self.place is Place.BLOCKED else None
 
     def change(self, task: Task) -> None:
@@ -89,14 +84,20 @@ class Draft:
         """The task is this now, wherever it belongs. An end owes its callback's notice, a new
         beginning takes it back.
         """
-        self.place = place_of(task, now)
-        self.task = replace(task, state=state_in(self.place, task.state))
+        self.task = task
+        self.put(place_of(task, now))
         if task.callback is not None:
             ended = self.place is Place.DONE
             self._others |= {
                 "callback_due": now if ended else None,
                 "callback_tries": 0 if ended else None,
             }
+
+    def put(self, place: Place) -> Draft:
+        """The task is in this place now."""
+        self.place = place
+        self.task = replace(self.task, state=state_in(place, self.task.state))
+        return self
 
     def note(
         self,
@@ -130,12 +131,19 @@ class Draft:
         """Fields that are not the task's own; None takes one off."""
         self._others |= others
 
-    def update(self, writer: str) -> UpdateOne:
+    def keep_lock(self, now: int) -> None:
+        """Hold the lock though it has ended, until a claim at this instant or later passes it
+        on: for whoever may not meet another writer of the lock.
+        """
+        if self.task.lock is not None and self.place not in _HOLDING:
+            self._others |= {"holds": self.task.lock, "alarm": now}
+
+    def update(self) -> UpdateOne:
         """The write, for whoever reads the same version."""
         before = self._before
         after = fields(self.task) | {"place": self.place.value}
         after |= marks(self.task, self.place, before["version"] + 1) | self._history_fields()
-        after |= {"version": before["version"] + 1, "writer": writer} | self._others
+        after |= {"version": before["version"] + 1} | self._others
         known = {name for name in (*fields(task_of(before)), *MARKS) if name in before}
         gone = (known | {name for name, value in after.items() if value is None}) - {
             name for name, value in after.items() if value is not None
@@ -173,49 +181,16 @@ class Draft:
         }
 
 
-class Written(NamedTuple):
-    """How a write of drafts went: `lost` to another writer, `barred` by a key that is taken."""
-
-    done: Sequence[Draft]
-    lost: Sequence[Draft]
-    barred: Sequence[Draft]
-
-
-async def write(db: Collections, drafts: Sequence[Draft]) -> Written:
-    """Write all drafts with one command (and one before, if a history is to move out)."""
+async def write(db: Collections, drafts: Sequence[Draft]) -> bool:
+    """Write all drafts with one command (and one before, if a history is to move out). False: some
+    were not written, because another was faster. Inside a transaction the server says so itself.
+    """
     if not drafts:
-        return Written((), (), ())
+        return True
     await _move_history_out(db, [draft for draft in drafts if draft.is_full])
-    writer = token_hex(8)
-    updates = [draft.update(writer) for draft in drafts]
-    barred: set[int] = set()
-    try:
-        result = await db.tasks.bulk_write(updates, ordered=False)
-        matched = result.matched_count
-    except BulkWriteError as error:
-        barred = taken_keys(error)
-        matched = error.details["nMatched"]
-    rest = [draft for number, draft in enumerate(drafts) if number not in barred]
-    out = [draft for number, draft in enumerate(drafts) if number in barred]
-    if matched == len(rest):
-        return Written(rest, (), out)
-    mine = await _written_by(db, writer, rest)
-    done = [draft for draft in rest if draft.task.id in mine]
-    return Written(done, [draft for draft in rest if draft.task.id not in mine], out)
-
-
-def taken_keys(error: BulkWriteError) -> set[int]:
-    """Which writes of a bulk met a key that is taken. Anything else that went wrong is raised."""
-    errors = error.details["writeErrors"]
-    if error.details["writeConcernErrors"] or any(e["code"] != DUPLICATE_KEY for e in errors):
-        raise error
-    return {e["index"] for e in errors}
-
-
-async def _written_by(db: Collections, writer: str, drafts: Sequence[Draft]) -> set[str]:
-    ids = [draft.task.id for draft in drafts]
-    found = db.tasks.find({"_id": {"$in": ids}, "writer": writer}, {"_id": 1})
-    return {document["_id"] for document in await found.to_list()}
+    updates = [draft.update() for draft in drafts]
+    done = await db.tasks.bulk_write(updates, ordered=False, session=db.session)
+    return done.matched_count == len(drafts)
 
 
 async def _move_history_out(db: Collections, drafts: Sequence[Draft]) -> None:
@@ -224,10 +199,10 @@ async def _move_history_out(db: Collections, drafts: Sequence[Draft]) -> None:
     """
     if not drafts:
         return
-    ids = [draft.task.id for draft in drafts]
-    found = db.tasks.find({"_id": {"$in": ids}}, {"attempts": 1, "events": 1})
+    where = {"_id": {"$in": [draft.task.id for draft in drafts]}}
+    found = db.tasks.find(where, {"attempts": 1, "events": 1}, session=db.session)
     chapters = [chapter_of(document) for document in await found.to_list()]
     writes = [ReplaceOne({"_id": c["_id"]}, c, upsert=True) for c in chapters]
     if writes:
-        await db.history.bulk_write(writes, ordered=False)
+        await db.history.bulk_write(writes, ordered=False, session=db.session)
     reached("chapter-written")

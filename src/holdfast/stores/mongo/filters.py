@@ -15,10 +15,9 @@ from holdfast.core.ids import is_task_id
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Json, State, TaskId
 from holdfast.stores.columns import in_us
-from holdfast.stores.mongo.documents import Document, Place, text_in
+from holdfast.stores.mongo.documents import Document, text_in
 from holdfast.stores.mongo.texts import can_be_text
 
-NOT_STAGED: Final = {"$ne": Place.STAGED.value}
 BY_ID: Final = "_id_"
 _INDEXED: Final = frozenset({"lock", "parent_id", "state"})
 _NOBODY: Final[Document] = {"_id": {"$in": []}}
@@ -44,7 +43,7 @@ def query_of(
     if ids := _ids(where.ids, after, before):
         found["_id"] = ids
     found |= dict(_clauses(where, states))
-    return found | {"place": NOT_STAGED}
+    return found
 
 
 def hint_of(query: Document) -> str | None:

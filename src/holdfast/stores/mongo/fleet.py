@@ -1,4 +1,4 @@
-"""Workers: one document each, `_id` the worker's id. Whose tasks are orphaned is for the sweep."""
+"""Workers: one document each, `_id` the worker's id."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from typing import Final
 
 from bson import ObjectId
 
+from holdfast.core.attempt import Claim
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.task import Json, TaskId, WorkerId
 from holdfast.stores.columns import maybe_time
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
-from holdfast.stores.mongo.documents import Document
+from holdfast.stores.mongo.documents import WITHOUT_HISTORY, Document, task_of
 from holdfast.stores.mongo.texts import safe_text
 
 ALIVE: Final = (WorkerStatus.ACTIVE.value, WorkerStatus.DRAINING.value)
 
 
 class KeepsWorkers(Connected):
-    """`ports.store.WorkerStore`, but for `orphans`."""
+    """All of `ports.store.WorkerStore`."""
 
     async def register(self, worker: WorkerInfo) -> None:
         async with self._server() as db:
@@ -75,6 +76,32 @@ class KeepsWorkers(Connected):
         async with self._server() as db:
             found = await db.workers.find_one({"_id": safe_text(worker_id)}, {"drain_requested": 1})
             return found is not None and bool(found.get("drain_requested"))
+
+    async def orphans(self, *, limit: int) -> Sequence[Claim]:
+        async with self._server() as db:
+            lost = await _lost_workers(db) if limit > 0 else ()
+            if not lost:
+                return ()
+            line = db.tasks.find({"running_on": {"$in": lost}}, WITHOUT_HISTORY)
+            found = await line.sort("_id", 1).limit(limit).to_list()
+            return [Claim.of(task_of(one)) for one in found]
+
+
+async def _lost_workers(db: Collections) -> Sequence[str]:
+    """Workers that run something and are not there. The server reads one entry of its index for
+    each.
+    """
+    pipeline: Sequence[Document] = [
+        {"$match": {"running_on": {"$gte": ""}}},
+        {"$sort": {"running_on": 1}},
+        {"$group": {"_id": "$running_on"}},
+    ]
+    busy = [one["_id"] async for one in await db.tasks.aggregate(pipeline)]
+    if not busy:
+        return ()
+    there = db.workers.find({"_id": {"$in": busy}, "status": {"$in": [*ALIVE]}}, {"_id": 1})
+    known = {one["_id"] async for one in there}
+    return [worker for worker in busy if worker not in known]
 
 
 def alive(worker_id: WorkerId) -> Document:

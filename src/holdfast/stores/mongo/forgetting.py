@@ -1,14 +1,14 @@
 """Forgets tasks: on an operator's word (`discard`), and when they are old enough (`prune`).
 
-A task goes first, then the chapters of its history: whoever dies in between leaves chapters of a
-task that is not there, which the next prune finds. The server's own TTL indexes are told the
-retentions, and a day more: they are for a store that nobody prunes.
+A task and the chapters of its history go in one transaction. The server's own TTL indexes are told
+the retentions, and a day more: they are for a store that nobody prunes. They know no chapters, so
+prune looks for those whose task is not there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import timedelta
+from functools import partial
 from typing import Final
 
 from pymongo.errors import OperationFailure
@@ -17,13 +17,13 @@ from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.query import TaskFilter
 from holdfast.ports.clock import Clock
 from holdfast.stores.columns import as_time, span_us
+from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document, Place
 from holdfast.stores.mongo.faults import is_away
 from holdfast.stores.mongo.filters import query_of
 from holdfast.stores.mongo.fleet import ALIVE
-from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.schema import NEVER
 
 _DAY: Final = 86_400
@@ -40,16 +40,7 @@ class Forgets(Connected):
 
     async def discard(self, where: TaskFilter, *, limit: int) -> int:
         async with self._server() as db:
-            gone = 0
-            while gone < limit:
-                count = min(_SLICE, limit - gone)
-                query = query_of(where, states=TERMINAL)
-                line = db.tasks.find(query, {"_id": 1}).sort("_id", 1).limit(count)
-                ids = [one["_id"] async for one in line]
-                gone += await _forget(db, ids, query)
-                if len(ids) < count:
-                    break
-            return gone
+            return await _forget(db, query_of(where, states=TERMINAL), "_id", limit)
 
     async def prune(self, *, retention: float, dead_letter_retention: float, limit: int) -> int:
         async with self._server() as db:
@@ -78,43 +69,41 @@ class Forgets(Connected):
 
 async def _prune(db: Collections, mark: str, oldest: int, limit: int) -> int:
     """Dates are kept in milliseconds: the microseconds decide."""
+    query = {mark: {"$lte": as_time(oldest)}, "finished_at": {"$lt": oldest}}
+    return await _forget(db, query, mark, limit)
+
+
+async def _forget(db: Collections, query: Document, order: str, limit: int) -> int:
+    """Those that hold a lock still have to pass it on."""
     gone = 0
+    query = query | {"holds": {"$exists": False}}
     while gone < limit:
         count = min(_SLICE, limit - gone)
-        query = {mark: {"$lte": as_time(oldest)}, "finished_at": {"$lt": oldest}}
-        line = db.tasks.find(query, {"_id": 1}).sort(mark, 1).limit(count)
-        ids = [one["_id"] async for one in line]
-        gone += await _forget(db, ids, query)
-        if len(ids) < count:
+        some = await atomically(db, partial(_forget_some, query=query, order=order, count=count))
+        gone += some
+        if some < count:
             break
     return gone
 
 
-async def _forget(db: Collections, ids: Sequence[str], query: Document) -> int:
-    """Those of them that are still as they were asked for: others have begun again."""
-    if not ids:
-        return 0
-    where: Document = {"_id": {"$in": ids}}
-    where |= {name: clause for name, clause in query.items() if name != "_id"}
-    done = await db.tasks.delete_many(where | {"place": Place.DONE.value})
-    reached("forgotten")
-    if done.deleted_count < len(ids):
-        kept = {one["_id"] async for one in db.tasks.find({"_id": {"$in": ids}}, {"_id": 1})}
-        ids = [task_id for task_id in ids if task_id not in kept]
-    await db.history.delete_many({"task": {"$in": ids}})
-    return done.deleted_count
+async def _forget_some(db: Collections, query: Document, order: str, count: int) -> int:
+    line = db.tasks.find(query, {"_id": 1}, session=db.session).sort(order, 1).limit(count)
+    ids = [one["_id"] for one in await line.to_list()]
+    if ids:
+        await db.tasks.delete_many({"_id": {"$in": ids}}, session=db.session)
+        await db.history.delete_many({"task": {"$in": ids}}, session=db.session)
+    return len(ids)
 
 
 async def _forget_used_up(db: Collections, now: int, oldest: int) -> None:
     """Idempotency keys (of a running task when it has ended: its handler may be inside a
-    transaction), workers, and batches that were given up.
+    transaction), and workers.
     """
     await db.tasks.update_many(
         {"idempotent_until": {"$lte": now}, "place": {"$ne": Place.RUNNING.value}},
         {"$unset": {"idempotent": "", "idempotent_until": ""}, "$inc": {"version": 1}},
     )
     await db.workers.delete_many({"beat_at": {"$lt": oldest}, "status": {"$nin": [*ALIVE]}})
-    await db.batches.delete_many({"at": {"$lt": as_time(now) - timedelta(days=1)}})
 
 
 async def _forget_strays(db: Collections, after: str) -> str:

@@ -1,129 +1,73 @@
 """Passes lock keys on, so that of each key's tasks the first in line is ready.
 
-The server has no step over two documents that both topologies share, so locks **converge**. The
-unique index on `holds` sees to it that a key is never held twice, at any instant and whatever dies
-when. What is left is to give a free key to the first who waits for it: `pass_on`, which everybody
-calls after each write that frees or contests a key, and which the sweep calls for keys that have
-waiters and no holder, because somebody died in between. It may be called at any time by anybody.
-
-It needs no second look. Whoever changes a key's tasks passes it on *after* writing, so the last to
-do so sees everything; only a writer that lost a race looks again.
+Of a key's tasks at most one has the mark `holds`: a unique index sees to it. That the key is never
+free while somebody waits for it takes two documents, and so a transaction: whatever frees or
+contests a key passes it on before it commits. Two that do so at once could each miss what the other
+writes. So both write the key's document in `locks`, which is there for as long as somebody holds
+the key or waits for it, and the server lets only one of them commit.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Collection, Sequence
-from typing import Final
+from collections.abc import Collection, Mapping, Sequence
 
-from pymongo import UpdateOne
-from pymongo.errors import BulkWriteError
+from pymongo import DeleteOne, UpdateOne
 
-from holdfast.core.task import State
 from holdfast.stores.mongo.connections import Collections
-from holdfast.stores.mongo.documents import Document, Place, ready_of
-from holdfast.stores.mongo.drafts import taken_keys
-from holdfast.stores.mongo.points import reached
+from holdfast.stores.mongo.documents import Document, Place
+from holdfast.stores.mongo.drafts import LEAN, Draft, write
 
-_ORDER_BYTES: Final = 24
-_PAUSE: Final = 0.002
-"""Until what another wrote can be read: a replica set shows it once a majority has it."""
+
+async def write_and_pass_on(db: Collections, drafts: Sequence[Draft]) -> None:
+    """Write drafts, and pass on the locks that this frees or contests, in the transaction of
+    `db`.
+    """
+    await write(db, drafts)
+    await pass_on(db, {draft.contested for draft in drafts if draft.contested is not None})
 
 
 async def pass_on(db: Collections, keys: Collection[str]) -> None:
-    """Make the first task of each key ready, unless one of its tasks runs."""
-    unsettled = await _pass_on_once(db, set(keys)) if keys else set()
-    while unsettled:
-        await asyncio.sleep(_PAUSE)
-        unsettled = await _pass_on_once(db, unsettled)
-
-
-async def _pass_on_once(db: Collections, keys: set[str]) -> set[str]:
-    """Returns the keys at which another was faster."""
-    first = await first_waiters(db, keys)
+    """Make the first task of each key ready, unless one of its tasks runs. Inside the transaction
+    that freed the keys, or made somebody wait for them.
+    """
+    if not keys:
+        return
+    first = await _first_waiters(db, keys)
     holders = await _holders(db, [*first])
-    demoted, promoted = [], []
+    moved: list[Draft] = []
     for key, waiter in first.items():
         holder = holders.get(key)
-        if holder is None:
-            promoted.append(waiter)
-        elif holder["place"] == Place.READY and waiter["order"] < holder["ready"][:_ORDER_BYTES]:
-            demoted.append(holder)
-            promoted.append(waiter)
-    lost = await _written(db, [_demotion(holder) for holder in demoted])
-    if demoted:
-        reached("demoted")
-    lost = await _written(db, [_promotion(waiter) for waiter in promoted]) or lost
-    return {waiter["waits_for"] for waiter in promoted} if lost else set()
+        if holder is None or (holder.place is Place.READY and _order(waiter) < _order(holder)):
+            moved += [holder.put(Place.BLOCKED)] if holder else []
+            moved.append(waiter.put(Place.READY))
+    await write(db, moved)
+    turns = [_turn(key) if key in first else DeleteOne({"_id": key}) for key in sorted(keys)]
+    await db.locks.bulk_write(turns, ordered=False, session=db.session)
 
 
-async def first_waiters(db: Collections, keys: Collection[str]) -> dict[str, Document]:
+def _order(draft: Draft) -> tuple[int, str]:
+    return draft.task.rank, draft.task.id
+
+
+def _turn(key: str) -> UpdateOne:
+    return UpdateOne({"_id": key}, {"$inc": {"turn": 1}}, upsert=True)
+
+
+async def _first_waiters(db: Collections, keys: Collection[str]) -> Mapping[str, Draft]:
     """The first in line of each key that has a line."""
     wanted = sorted(keys)
-    names = ("version", "lane", "order")
     pipeline: Sequence[Document] = [
         {"$match": {"waits_for": wanted[0] if len(wanted) == 1 else {"$in": wanted}}},
         {"$sort": {"waits_for": 1, "order": 1}},
-        {
-            "$group": {
-                "_id": "$waits_for",
-                "task": {"$first": "$_id"},
-                **{name: {"$first": f"${name}"} for name in names},
-            }
-        },
+        {"$group": {"_id": "$waits_for", "task": {"$first": "$$ROOT"}}},
+        {"$project": {f"task.{name}": 0 for name in LEAN}},
     ]
-    found = await (await db.tasks.aggregate(pipeline)).to_list()
-    return {
-        one["_id"]: {"_id": one["task"], "waits_for": one["_id"]} | {n: one[n] for n in names}
-        for one in found
-    }
+    found = await (await db.tasks.aggregate(pipeline, session=db.session)).to_list()
+    return {one["_id"]: Draft(one["task"]) for one in found}
 
 
-async def _holders(db: Collections, keys: Sequence[str]) -> dict[str, Document]:
+async def _holders(db: Collections, keys: Sequence[str]) -> Mapping[str, Draft]:
     if not keys:
         return {}
-    shown = {"holds": 1, "place": 1, "ready": 1, "version": 1}
-    found = db.tasks.find({"holds": {"$in": keys}}, shown)
-    return {holder["holds"]: holder async for holder in found}
-
-
-def _demotion(holder: Document) -> UpdateOne:
-    change = {
-        "$set": {
-            "place": Place.BLOCKED.value,
-            "state": State.BLOCKED.value,
-            "waits_for": holder["holds"],
-            "order": holder["ready"][:_ORDER_BYTES],
-        },
-        "$unset": {"ready": "", "ready_lane": "", "holds": ""},
-        "$inc": {"version": 1},
-    }
-    return UpdateOne({"_id": holder["_id"], "version": holder["version"]}, change)
-
-
-def _promotion(waiter: Document) -> UpdateOne:
-    version = waiter["version"] + 1
-    change = {
-        "$set": {
-            "place": Place.READY.value,
-            "state": State.QUEUED.value,
-            "ready_lane": waiter["lane"],
-            "ready": ready_of(waiter["order"], version),
-            "holds": waiter["waits_for"],
-            "version": version,
-        },
-        "$unset": {"waits_for": "", "order": ""},
-    }
-    return UpdateOne({"_id": waiter["_id"], "version": waiter["version"]}, change)
-
-
-async def _written(db: Collections, writes: Sequence[UpdateOne]) -> bool:
-    """Write; returns whether some other writer was faster anywhere."""
-    if not writes:
-        return False
-    try:
-        result = await db.tasks.bulk_write(writes, ordered=False)
-    except BulkWriteError as error:
-        taken_keys(error)
-        return True
-    return result.matched_count < len(writes)
+    found = db.tasks.find({"holds": {"$in": keys}}, LEAN, session=db.session)
+    return {one["holds"]: Draft(one) for one in await found.to_list()}

@@ -18,10 +18,15 @@ from holdfast.core.task import Json, Priority, State, Task, TaskId
 from holdfast.stores.columns import as_time
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
-from holdfast.stores.mongo.documents import Document, Place, first_of, parted, task_of
-from holdfast.stores.mongo.filters import NOT_STAGED
+from holdfast.stores.mongo.documents import (
+    WITHOUT_HISTORY,
+    Document,
+    Place,
+    first_of,
+    parted,
+    task_of,
+)
 from holdfast.stores.mongo.fleet import newest_workers
-from holdfast.stores.mongo.reads import WITHOUT_HISTORY
 from holdfast.stores.mongo.schema import BOARD
 
 AHEAD_CAP: Final = 1000
@@ -53,8 +58,7 @@ class CountsTasks(Connected):
         if not is_task_id(task_id):
             return None
         async with self._server() as db:
-            wanted = {"_id": task_id, "place": NOT_STAGED}
-            document = await db.tasks.find_one(wanted, WITHOUT_HISTORY)
+            document = await db.tasks.find_one({"_id": task_id}, WITHOUT_HISTORY)
             if document is None:
                 return None
             board = await _board(db)

@@ -1,30 +1,29 @@
 """What operators do to many tasks at once: cancel and requeue.
 
-Slice by slice, oldest first. A task that another wrote meanwhile is looked at again before the next
-slice: it is changed if it still matches, and passed over if not.
+Slice by slice, oldest first, each in a transaction.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from holdfast.core.lifecycle import REQUEUEABLE, UNFINISHED
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Reason, State, Task, TaskId
 from holdfast.stores.columns import as_time, span_us
-from holdfast.stores.mongo.alarms import end
+from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
-from holdfast.stores.mongo.documents import Document, Place, task_of, unique_mark
-from holdfast.stores.mongo.drafts import Draft, write
+from holdfast.stores.mongo.documents import WITHOUT_HISTORY, Document, Place, task_of, unique_mark
+from holdfast.stores.mongo.drafts import Draft
+from holdfast.stores.mongo.due import end
 from holdfast.stores.mongo.filters import query_of
-from holdfast.stores.mongo.locks import pass_on
-from holdfast.stores.mongo.points import reached
+from holdfast.stores.mongo.locks import write_and_pass_on
 from holdfast.stores.values import renewed
 
-WITHOUT_HISTORY: Final = {"attempts": 0, "events": 0}
 _SLICE: Final = 500
 
 _Decide = Callable[[Draft, int], None]
@@ -74,7 +73,7 @@ class Operates(Connected):
 
 
 class _Walk:
-    """Goes through all tasks that match, and changes as many as asked."""
+    """Goes through all tasks that match, and changes as many as asked, slice by slice."""
 
     def __init__(
         self, where: TaskFilter, states: frozenset[State], also: Document, limit: int
@@ -83,78 +82,73 @@ class _Walk:
         self._states = states
         self._also = also
         self._limit = limit
-        self._last: TaskId | None = None
-        self._again: tuple[TaskId, ...] = ()
-        self._changed: dict[TaskId, Task] = {}
-        self._contested: set[str] = set()
-        self._taken: set[str] = set()
 
     async def change(self, db: Collections, decide: _Decide) -> Sequence[Task]:
         """The tasks changed, oldest first, as they are then."""
-        while len(self._changed) < self._limit:
-            was_second_look = bool(self._again)
-            drafts = [Draft(document) for document in await self._next(db)]
-            if not (drafts or was_second_look):
+        changed: list[Task] = []
+        last: TaskId | None = None
+        while len(changed) < self._limit:
+            some = _Slice(min(_SLICE, self._limit - len(changed)), len(changed), decide)
+            query = query_of(self._where, states=self._states, after=last) | self._also
+            changed += await atomically(db, partial(some.change, query=query))
+            if some.is_last:
                 break
-            await self._write(db, await self._free(db, drafts), decide)
-        if self._contested:
-            reached("operated")
-            await pass_on(db, self._contested)
-            await self._look_again(db)
-        return [self._changed[task_id] for task_id in sorted(self._changed)]
-
-    async def _next(self, db: Collections) -> Sequence[Document]:
-        count = min(_SLICE, self._limit - len(self._changed))
-        if self._again:
-            again = replace(self._where, ids=self._again)
-            query = query_of(again, states=self._states)
-        else:
-            query = query_of(self._where, states=self._states, after=self._last)
-        line = db.tasks.find(query | self._also, WITHOUT_HISTORY).sort("_id", 1).limit(count)
-        found = await line.to_list()
-        if found and not self._again:
-            self._last = TaskId(found[-1]["_id"])
-        self._again = ()
-        return found
-
-    async def _free(self, db: Collections, drafts: Sequence[Draft]) -> Sequence[Draft]:
-        """Without those that may not begin again because another has their unique key."""
-        marks = {draft.task.id: mark for draft in drafts if (mark := _lost_mark(draft.task))}
-        if not marks:
-            return drafts
-        taken = db.tasks.find({"unique": {"$in": sorted(set(marks.values()))}}, {"unique": 1})
-        self._taken |= {one["unique"] async for one in taken}
-        free = []
-        for draft in drafts:
-            mark = marks.get(draft.task.id)
-            if mark is None or mark not in self._taken:
-                free.append(draft)
-                self._taken |= {mark} if mark else set()
-        return free
-
-    async def _write(self, db: Collections, drafts: Sequence[Draft], decide: _Decide) -> None:
-        for number, draft in enumerate(drafts, len(self._changed)):
-            decide(draft, number)
-        written = await write(db, drafts)
-        self._again = tuple(draft.task.id for draft in written.lost)
-        self._taken -= {mark for draft in written.lost if (mark := _mark(draft.task))}
-        for draft in written.done:
-            self._changed[draft.task.id] = draft.task
-            if draft.contested is not None:
-                self._contested.add(draft.contested)
-
-    async def _look_again(self, db: Collections) -> None:
-        """Passing locks on has moved some of them."""
-        ids = [task.id for task in self._changed.values() if task.state is State.BLOCKED]
-        if ids:
-            found = db.tasks.find({"_id": {"$in": ids}}, WITHOUT_HISTORY)
-            self._changed |= {TaskId(one["_id"]): task_of(one) async for one in found}
+            last = some.last
+        return changed
 
 
-def _mark(task: Task) -> str | None:
-    return None if task.unique_key is None else unique_mark(task.name, task.unique_key)
+class _Slice:
+    """One transaction's share. It takes fewer the more often others were in its way."""
+
+    def __init__(self, count: int, before: int, decide: _Decide) -> None:
+        self._count = 2 * count
+        self._before = before
+        self._decide = decide
+        self.last: TaskId | None = None
+        self.is_last = False
+
+    async def change(self, db: Collections, query: Document) -> Sequence[Task]:
+        self._count = max(1, self._count // 2)
+        line = db.tasks.find(query, WITHOUT_HISTORY, session=db.session)
+        found = await line.sort("_id", 1).limit(self._count).to_list()
+        self.is_last = len(found) < self._count
+        self.last = TaskId(found[-1]["_id"]) if found else None
+        drafts = await _free(db, [Draft(document) for document in found])
+        for number, draft in enumerate(drafts, self._before):
+            self._decide(draft, number)
+        await write_and_pass_on(db, drafts)
+        return await _as_they_are(db, [draft.task for draft in drafts])
+
+
+async def _free(db: Collections, drafts: Sequence[Draft]) -> Sequence[Draft]:
+    """Without those that may not begin again because another has their unique key."""
+    marks = {draft.task.id: mark for draft in drafts if (mark := _lost_mark(draft.task))}
+    if not marks:
+        return drafts
+    where = {"unique": {"$in": sorted(set(marks.values()))}}
+    held = await db.tasks.find(where, {"unique": 1}, session=db.session).to_list()
+    taken = {one["unique"] for one in held}
+    free = []
+    for draft in drafts:
+        mark = marks.get(draft.task.id)
+        if mark is None or mark not in taken:
+            free.append(draft)
+            taken |= {mark} if mark else set()
+    return free
+
+
+async def _as_they_are(db: Collections, tasks: Sequence[Task]) -> Sequence[Task]:
+    """Passing locks on has moved some of them."""
+    ids = [task.id for task in tasks if task.state is State.BLOCKED]
+    if not ids:
+        return tasks
+    found = db.tasks.find({"_id": {"$in": ids}}, WITHOUT_HISTORY, session=db.session)
+    moved = {one["_id"]: task_of(one) for one in await found.to_list()}
+    return [moved.get(task.id, task) for task in tasks]
 
 
 def _lost_mark(task: Task) -> str | None:
     """The unique key that an ended task no longer holds."""
-    return None if task.state in UNFINISHED else _mark(task)
+    if task.unique_key is None or task.state in UNFINISHED:
+        return None
+    return unique_mark(task.name, task.unique_key)

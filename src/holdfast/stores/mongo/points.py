@@ -13,22 +13,14 @@ from typing import Final
 
 POINTS: Final = (
     "lane-known",  # a new lane is on the board; its first task is not written
-    "batch-staged",  # standalone: the tasks of a batch are in, and nobody may see them yet
-    "batch-committed",  # standalone: the batch counts, its tasks are not shown yet
-    "batch-shown",  # standalone: they are, the record of the batch is still there
-    "batch-given-up",  # standalone: the sweep says that it does not count; its tasks are there
-    "added",  # tasks with locks are in, all blocked
-    "key-released",  # a used-up idempotency key was taken off its old task
-    "alarms-rung",  # what was due moved; its locks were not passed on
     "claimed",  # tasks are running for a worker who has not heard of it
-    "fence-drawn",  # the fence counter grew; the tasks do not have theirs
+    "fence-drawn",  # the fence counter grew; nobody has got one
     "chapter-written",  # history was copied out of a document, and is still in it
-    "settled",  # attempts have ended; their locks are free and nobody has them
+    "settled",  # attempts have succeeded; nobody was told
+    "written",  # all of a transaction is written; nothing of it is committed
+    "committed",  # it is; nobody was told
     "completed",  # a handler's transaction is committed; its lock was not passed on
     "refused",  # a refusal stands in the history and is not counted
-    "demoted",  # a ready holder gave its lock away; its rival does not have it yet
-    "operated",  # an operator's step is written; its locks were not passed on
-    "forgotten",  # tasks are gone; their chapters are not
 )
 _WANTED: Final = os.environ.get("HOLDFAST_TEST_KILL_AT", "").partition(":")
 _passed = 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final
 
 from pymongo import ASCENDING, DESCENDING
 
@@ -17,11 +16,9 @@ from holdfast.stores.columns import in_us
 from holdfast.stores.mongo.chronicle import history_of
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
-from holdfast.stores.mongo.documents import Document, Place, parted, task_of
-from holdfast.stores.mongo.filters import NOT_STAGED, hint_of, query_of
+from holdfast.stores.mongo.documents import WITHOUT_HISTORY, Document, Place, parted, task_of
+from holdfast.stores.mongo.filters import hint_of, query_of
 from holdfast.stores.mongo.texts import can_be_text, safe_text
-
-WITHOUT_HISTORY: Final = {"attempts": 0, "events": 0}
 
 
 class Reads(Connected):
@@ -31,8 +28,7 @@ class Reads(Connected):
         if not is_task_id(task_id):
             return None
         async with self._server() as db:
-            wanted = {"_id": task_id, "place": NOT_STAGED}
-            found = await db.tasks.find_one(wanted, WITHOUT_HISTORY)
+            found = await db.tasks.find_one({"_id": task_id}, WITHOUT_HISTORY)
             return None if found is None else task_of(found)
 
     async def list(
@@ -69,7 +65,7 @@ class Reads(Connected):
         if not is_task_id(task_id):
             return None
         async with self._server() as db:
-            found = await db.tasks.find_one({"_id": task_id, "place": NOT_STAGED}, {"payload": 0})
+            found = await db.tasks.find_one({"_id": task_id}, {"payload": 0})
             if found is None:
                 return None
             chapters = await db.history.find({"task": task_id}).to_list()
@@ -81,7 +77,6 @@ class Reads(Connected):
             return sorted(TaskId(document["_id"]) for document in await found.to_list())
 
     async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
-        """Whoever writes what frees a key passes it on before saying so: one look is enough."""
         wanted = sorted({key for key in keys if can_be_text(key)})
         if not wanted:
             return {}

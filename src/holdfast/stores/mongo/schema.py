@@ -16,8 +16,9 @@ from pymongo import ASCENDING, IndexModel
 from holdfast.core.task import Json
 from holdfast.errors import SchemaMismatch, StoreError
 from holdfast.stores.mongo.connections import Collection, Collections
+from holdfast.stores.mongo.upgrading import from_1
 
-VERSION: Final = 1
+VERSION: Final = 2
 BOARD: Final = "board"
 EMPTY_BOARD: Final[Mapping[str, Json]] = {
     "_id": BOARD, "schema": VERSION, "lanes": [], "paused": [], "fence": 0, "refused": 0,
@@ -25,7 +26,6 @@ EMPTY_BOARD: Final[Mapping[str, Json]] = {
 """The one document of the whole store: which lanes there are, what is paused, and counters."""
 NEVER: Final = 2_147_483_647
 """Seconds: what a TTL index waits for until the first prune says how long tasks are kept."""
-DAY: Final = 86_400
 _OLDEST: Final = 17
 """The wire version of MongoDB 6.0."""
 
@@ -65,7 +65,6 @@ class Index(NamedTuple):
 INDEXES: Final[dict[str, tuple[Index, ...]]] = {
     "tasks": (
         Index(("ready_lane", "ready")),
-        Index(("milestone",)),
         Index(("due_lane", "due")),
         Index(("alarm",)),
         Index(("unique",), unique=True),
@@ -78,14 +77,12 @@ INDEXES: Final[dict[str, tuple[Index, ...]]] = {
         Index(("callback_due",)),
         Index(("ended_on",), ttl=NEVER),
         Index(("died_on",), ttl=NEVER),
-        Index(("batch",)),
         Index(("lock",)),
         Index(("parent_id",)),
         Index(("state", "_id"), sparse=False),
         Index(("place", "state", "queue", "priority", "run_at"), sparse=False),
     ),
     "history": (Index(("task",)),),
-    "batches": (Index(("at",), ttl=DAY),),
 }
 
 
@@ -97,6 +94,7 @@ async def found_version(db: Collections) -> int:
 
 async def open_schema(db: Collections, where: str, *, ttl: bool) -> None:
     """An empty database is set up, one of another version is refused."""
+    await _check_server(db, where)
     found = await found_version(db)
     if found == 0:
         if await db.tasks.find_one({}, {"_id": 1}) is not None:
@@ -118,11 +116,15 @@ async def migrate(db: Collections, where: str, *, ttl: bool) -> Sequence[int]:
     if found > VERSION:
         raise SchemaMismatch(found=found, expected=VERSION, where=where)
     await _check_server(db, where)
+    if found == 1:
+        await from_1(db)
     for collection, missing in await missing_indexes(db):
         await collection.create_indexes([index.model(ttl=ttl) for index in missing])
     new = {"$setOnInsert": {name: value for name, value in EMPTY_BOARD.items() if name != "_id"}}
     written = await db.state.update_one({"_id": BOARD}, new, upsert=True)
-    return [VERSION] if written.upserted_id is not None else []
+    older = {"_id": BOARD, "schema": {"$lt": VERSION}}
+    raised = await db.state.update_one(older, {"$set": {"schema": VERSION}})
+    return [VERSION] if written.upserted_id is not None or raised.modified_count else []
 
 
 async def missing_indexes(db: Collections) -> Sequence[tuple[Collection, Sequence[Index]]]:
@@ -155,3 +157,10 @@ async def _check_server(db: Collections, where: str) -> None:
     hello = await db.client.admin.command("hello")
     if hello["maxWireVersion"] < _OLDEST:
         raise StoreError(f"{where} is older than MongoDB 6.0, which Holdfast needs.")
+    if "setName" not in hello and hello.get("msg") != "isdbgrid":
+        raise StoreError(
+            f"{where} is a single server. It has no transactions, on which Holdfast's promises "
+            "rest, so it was not opened. Make it a replica set, for which one member is enough: "
+            "start it with `mongod --replSet rs0`, and once, in mongosh, call `rs.initiate()`. "
+            "docs/how-to/use-mongodb.md has a Compose file that does both."
+        )

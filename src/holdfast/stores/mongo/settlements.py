@@ -1,13 +1,15 @@
 """Writes how attempts ended and what running ones report, each only for who holds the lease.
 
-Two commands for a whole batch: read, write. A settlement that comes too late costs a look into the
-history: it may be the repeat of one that was saved.
+Successes of tasks without a lock concern one document each: two commands for a whole batch, read
+and write. Everything else goes the careful way, in a transaction. A settlement that comes too late
+costs a look into the history: it may be the repeat of one that was saved.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from pymongo.errors import OperationFailure
@@ -16,13 +18,14 @@ from holdfast.core.attempt import Refusal, Report, Settlement
 from holdfast.core.lifecycle import cancelled_instead
 from holdfast.core.task import AttemptEnd, Json, State, TaskId
 from holdfast.stores.columns import as_time
+from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.chronicle import MOST_BYTES, running_attempt
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
-from holdfast.stores.mongo.documents import Document, Place, lane_of
+from holdfast.stores.mongo.documents import Document, lane_of
 from holdfast.stores.mongo.drafts import LEAN, Draft, write
 from holdfast.stores.mongo.faults import is_away
-from holdfast.stores.mongo.locks import pass_on
+from holdfast.stores.mongo.locks import write_and_pass_on
 from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.schema import BOARD
 from holdfast.stores.values import holds_lease, reported, settled
@@ -40,10 +43,10 @@ class Settles(Connected):
         if not settlements:
             return ()
         async with self._server() as db:
-            refusals: Sequence[Refusal] | None = None
-            noted: set[int] = set()
-            while refusals is None:
-                refusals = await self._save(db, settlements, noted)
+            if await self._save_successes(db, settlements):
+                return ()
+            refusals = await atomically(db, partial(self._save, settlements=settlements))
+            await _count(db, len(refusals))
             return refusals
 
     async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
@@ -51,83 +54,64 @@ class Settles(Connected):
             refusals: list[Refusal] = []
             for portions in [(reports,)] if _fits(reports) else map(_portions, reports):
                 for portion in portions:
-                    if refused := await self._report_all(db, portion):
+                    if refused := await atomically(db, partial(self._report, reports=portion)):
                         refusals += refused
                         break
             await _count(db, len(refusals))
             return refusals
 
-    async def _save(
-        self, db: Collections, settlements: Sequence[Settlement], noted: set[int]
-    ) -> Sequence[Refusal] | None:
-        """None: another writer was faster somewhere. All is tried again, and what was written by
-        then is found to be saved, or in `noted`: refused, and the history has it.
-        """
+    async def _save_successes(self, db: Collections, settlements: Sequence[Settlement]) -> bool:
+        """Write these if there is nothing to decide. False: some may not be written."""
+        if any(one.state is not State.COMPLETED for one in settlements):
+            return False
         drafts, now = await self._drafts(db, {one.task_id for one in settlements})
-        late: dict[int, Refusal] = {}
+        for one in settlements:
+            draft = drafts.get(one.task_id)
+            if draft is None or draft.task.lock is not None or not holds_lease(draft.task, one):
+                return False
+            settle(draft, one, now)
+        done = await write(db, [*drafts.values()])
+        reached("settled")
+        return done
+
+    async def _save(self, db: Collections, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
+        drafts, now = await self._drafts(db, {one.task_id for one in settlements})
+        late: list[tuple[Settlement, Draft | None]] = []
         orphaned: list[Json] = []
-        for number, one in enumerate(settlements):
+        for one in settlements:
             draft = drafts.get(one.task_id)
             if draft is None or not holds_lease(draft.task, one):
-                late[number] = _refusal(one, draft)
-            else:
-                if one.ended is AttemptEnd.WORKER_LOST and draft.session is not None:
-                    orphaned.append(draft.session)
-                settle(draft, one, now)
+                late.append((one, draft))
+                continue
+            if one.ended is AttemptEnd.WORKER_LOST and draft.session is not None:
+                orphaned.append(draft.session)
+            settle(draft, one, now)
         await _end_sessions(db, orphaned)
         await _introduce(db, settlements, drafts)
-        before = await saved(db, [settlements[number] for number in late]) if late else set()
-        refused = [n for n in late if not _is_saved(settlements[n], drafts, before)]
-        for number in refused:
-            draft = drafts.get(settlements[number].task_id)
-            if draft and number not in noted:
-                _, attempt, worker_id, _ = late[number]
-                if draft.session is None:
-                    draft.note(now, _REFUSED, attempt=attempt, worker_id=worker_id)
-                else:
-                    aside = draft.aside(now, _REFUSED, attempt=attempt, worker_id=worker_id)
-                    await db.history.insert_one(aside)
-                    noted.add(number)
-        written = await write(db, [draft for draft in drafts.values() if draft.is_changed])
-        contested = {draft.contested for draft in written.done if draft.contested is not None}
-        if contested:
-            reached("settled")
-            await pass_on(db, contested)
-        if written.lost:
-            done = {draft.task.id for draft in written.done}
-            noted |= {number for number in refused if late[number].task_id in done}
-            return None
-        await _count(db, len(refused))
-        return [late[number] for number in refused]
+        before = await saved(db, [one for one, _ in late]) if late else set()
+        refused = [(one, draft) for one, draft in late if not _is_saved(one, draft, before)]
+        for one, draft in refused:
+            if draft is not None:
+                await _note_refusal(db, one, draft, now)
+        await write_and_pass_on(db, [draft for draft in drafts.values() if draft.is_changed])
+        return [_refusal(one, draft) for one, draft in refused]
 
-    async def _report_all(self, db: Collections, reports: Sequence[Report]) -> Sequence[Refusal]:
-        refusals: list[Refusal] = []
-        while reports:
-            reports = await self._report(db, reports, refusals)
-        return refusals
-
-    async def _report(
-        self, db: Collections, reports: Sequence[Report], refusals: list[Refusal]
-    ) -> Sequence[Report]:
-        """Returns those to be tried again."""
+    async def _report(self, db: Collections, reports: Sequence[Report]) -> Sequence[Refusal]:
         drafts, now = await self._drafts(db, {one.task_id for one in reports})
-        taken = []
+        refusals: list[Refusal] = []
         for one in reports:
             draft = drafts.get(one.task_id)
             if draft is None or not holds_lease(draft.task, one):
                 refusals.append(_refusal(one, draft))
-                continue
-            taken.append(one)
-            report_on(draft, one, now)
-        written = await write(db, [draft for draft in drafts.values() if draft.is_changed])
-        lost = {draft.task.id for draft in written.lost}
-        return [one for one in taken if one.task_id in lost]
+            else:
+                report_on(draft, one, now)
+        await write(db, [draft for draft in drafts.values() if draft.is_changed])
+        return refusals
 
     async def _drafts(self, db: Collections, ids: set[TaskId]) -> tuple[dict[TaskId, Draft], int]:
         """What is to be changed, and now; without a task nobody asks for the time."""
-        wanted = {"_id": {"$in": sorted(ids)}, "place": {"$ne": Place.STAGED.value}}
-        pipeline = [{"$match": wanted}, *LEAN_NOW]
-        answer = await db.tasks.aggregate(pipeline, batchSize=len(ids) + 1)
+        pipeline = [{"$match": {"_id": {"$in": sorted(ids)}}}, *LEAN_NOW]
+        answer = await db.tasks.aggregate(pipeline, batchSize=len(ids) + 1, session=db.session)
         found = await answer.to_list()
         now = self._us(found[0]["now"]) if found else 0
         return {TaskId(one["_id"]): Draft(one) for one in found}, now
@@ -182,6 +166,15 @@ def settle(draft: Draft, settlement: Settlement, now: int) -> None:
     draft.move(settled(task, settlement, now), now)
 
 
+async def _note_refusal(db: Collections, late: Settlement, draft: Draft, now: int) -> None:
+    """Tell the history; beside the document, if that would end the transaction of a handler."""
+    if draft.session is None:
+        draft.note(now, _REFUSED, attempt=late.attempt, worker_id=late.worker_id)
+    else:
+        aside = draft.aside(now, _REFUSED, attempt=late.attempt, worker_id=late.worker_id)
+        await db.history.insert_one(aside, session=db.session)
+
+
 async def _introduce(
     db: Collections, settlements: Sequence[Settlement], drafts: dict[TaskId, Draft]
 ) -> None:
@@ -208,11 +201,12 @@ async def saved(db: Collections, late: Sequence[Settlement]) -> _Saved:
     """The ended attempts of these tasks: embedded ones, and in chapters if not found there."""
     ids = sorted({one.task_id for one in late})
     ends = {"attempts.number": 1, "attempts.worker_id": 1, "attempts.ended": 1}
-    found = await db.tasks.find({"_id": {"$in": ids}}, ends).to_list()
+    found = await db.tasks.find({"_id": {"$in": ids}}, ends, session=db.session).to_list()
     ended = {key for one in found for key in _ends(one["_id"], one)}
     if all(key_of(one) in ended for one in late):
         return ended
-    chapters = await db.history.find({"task": {"$in": ids}}, ends | {"task": 1}).to_list()
+    moved = db.history.find({"task": {"$in": ids}}, ends | {"task": 1}, session=db.session)
+    chapters = await moved.to_list()
     return ended | {key for one in chapters for key in _ends(one["task"], one)}
 
 
@@ -225,10 +219,9 @@ def key_of(one: Settlement) -> tuple[str, int, str, str]:
     return (one.task_id, one.attempt, one.worker_id, one.ended.value)
 
 
-def _is_saved(one: Settlement, drafts: dict[TaskId, Draft], before: _Saved) -> bool:
+def _is_saved(one: Settlement, draft: Draft | None, before: _Saved) -> bool:
     if key_of(one) in before:
         return True
-    draft = drafts.get(one.task_id)
     return draft is not None and draft.has_ended(one.attempt, one.worker_id, one.ended.value)
 
 

@@ -15,7 +15,7 @@ from pymongo.read_preferences import ReadPreference
 from pymongo.synchronous.client_session import ClientSession
 
 from holdfast.stores.mongo.address import Address
-from holdfast.stores.mongo.connections import CODEC, DURABLE, MAJORITY
+from holdfast.stores.mongo.connections import CODEC, DURABLE, MAJORITY, Collections
 
 T = TypeVar("T")
 
@@ -33,7 +33,7 @@ class Site(NamedTuple):
     session: Session | None
 
 
-Ask = Callable[[Site], Any]
+Ask = Callable[[Any], Any]
 Steps = Generator[Ask, Any, T]
 
 
@@ -64,8 +64,8 @@ def drive(steps: Steps[T], site: Site) -> T:
         return found
 
 
-async def drive_async(steps: Steps[T], site: Site) -> T:
-    """Do it through the asynchronous face."""
+async def drive_async(steps: Steps[T], site: Site | Collections) -> T:
+    """Do it through the asynchronous face; `Collections` are such a site."""
     try:
         ask = next(steps)
         while True:

@@ -1,10 +1,10 @@
-"""Keeps tasks in MongoDB (`mongodb://`).
+"""Keeps tasks in MongoDB (`mongodb://`), a replica set.
 
 One document per task (`documents.py`), written as a whole by whoever read its last version
-(`drafts.py`). What spans documents converges: locks under a unique index (`locks.py`), batches by a
-transaction or a record of intent (`batches.py`), and the sweep (`sweep.py`) finishes what a death
-interrupted. Handlers and callers may have transactions of their own where the server has them
-(`transacting.py`). Each mixin holds the verbs of one noun.
+(`drafts.py`). Plain submits, claims and successes concern one document each and are single writes;
+everything else is a transaction (`atomic.py`), which carries locks along (`locks.py`). Handlers and
+callers may have transactions of their own (`transacting.py`). Each mixin holds the verbs of one
+noun.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from holdfast.stores.mongo.operations import Operates
 from holdfast.stores.mongo.queues import KeepsQueues
 from holdfast.stores.mongo.reads import Reads
 from holdfast.stores.mongo.settlements import Settles
-from holdfast.stores.mongo.sweep import Sweeps
 from holdfast.stores.mongo.tokens import KeepsTokens
 from holdfast.stores.mongo.transacting import Transacts
 
@@ -34,7 +33,6 @@ class MongoStore(
     Forgets,
     CountsTasks,
     KeepsWorkers,
-    Sweeps,
     KeepsQueues,
     KeepsCallbacks,
     KeepsTokens,

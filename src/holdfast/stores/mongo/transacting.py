@@ -1,4 +1,4 @@
-"""Transactions, which a replica set and a sharded cluster have, and a single server has not."""
+"""Transactions of handlers and callers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from pymongo.errors import BulkWriteError, DuplicateKeyError
 
 from holdfast.core.attempt import Claim
 from holdfast.core.task import Added, NewTask
-from holdfast.errors import Unsupported
 from holdfast.ports.clock import Clock
 from holdfast.stores.mongo.add import Adds
 from holdfast.stores.mongo.steps import Site, drive, drive_async, site_of
@@ -26,27 +25,22 @@ from holdfast.stores.mongo.within import (
 class Transacts(Adds):
     """`ports.store.TransactionStore`."""
 
+    abilities = frozenset({"many_processes", "durable", "transactions"})
+
     def __init__(self, url: str, *, clock: Clock | None = None, schema: str | None = None) -> None:
         super().__init__(url, clock=clock, schema=schema)
         self._submitter = Submitter(self.url, clock, self._lanes)
         self._name: str | None = None
 
-    @property
-    def abilities(self) -> frozenset[str]:
-        known = self._connections is not None and self._connections.has_transactions
-        return frozenset({"many_processes", "durable", *(["transactions"] if known else [])})
-
     def transaction(
         self, claim: Claim, *, blocking: bool = False
     ) -> AbstractAsyncContextManager[MongoTransaction]:
         own, lent = self._opened()
-        self._refuse_without("ctx.transaction()")
         return transaction(lent, own, self._address, claim, clock=self._clock, blocking=blocking)
 
     def add_within(
         self, connection: object, tasks: Sequence[NewTask], *, idempotency_window: float
     ) -> Sequence[Added]:
-        self._refuse_without("options(connection=…)")
         session = plain_session(connection)
         ours = self._opened()[1].client()
         site = site_of(session, self._address)
@@ -63,22 +57,12 @@ class Transacts(Adds):
     async def add_within_async(
         self, connection: object, tasks: Sequence[NewTask], *, idempotency_window: float
     ) -> Sequence[Added]:
-        self._refuse_without("options(connection=…)")
         session = async_session(connection)
         if self._name is None:
             async with self._server() as db:
-                self._name = await drive_async(naming(), Site(None, None, db.state, None))
+                self._name = await drive_async(naming(), db)
         steps = self._submitter.adding(session, tasks, window=idempotency_window, name=self._name)
         try:
             return await drive_async(steps, site_of(session, self._address))
         except (DuplicateKeyError, BulkWriteError) as error:
             raise as_conflict(error) from error
-
-    def _refuse_without(self, what: str) -> None:
-        self._opened()
-        if "transactions" not in self.abilities:
-            raise Unsupported(
-                f"{what} needs transactions, and {self.url} is a single server, which has none; "
-                "nothing was done. Make it a replica set (of one member, if need be: start mongod "
-                "with --replSet and call rs.initiate() once)."
-            )

@@ -8,8 +8,11 @@ rolled back.
 
 A commit whose answer was lost is sent again, which the server allows: it then says what became of
 it. The driver does so once by itself. Only where the server does not know the transaction any more
-is the task looked at; from then on nothing can commit it. The lock is passed on after the commit,
-as after every save; the sweep does it for those who die in between.
+is the task looked at; from then on nothing can commit it.
+
+The lock is passed on right after the commit, because every submit for the same lock would make the
+server refuse the handler's. Until then the ended task keeps it, and whoever claims next passes it
+on for those who die in between.
 
 A worker that dies between its last write and the commit would leave its task locked until the
 server gives the transaction up, after a minute. So the task names the session on entering, and who
@@ -23,13 +26,11 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
-from secrets import token_hex
 from typing import Any, Final, NoReturn, TypeVar
 
 from pymongo import ReplaceOne
 from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.errors import ConnectionFailure, OperationFailure, PyMongoError
-from pymongo.read_concern import ReadConcern
 from pymongo.read_preferences import ReadPreference
 from pymongo.synchronous.client_session import ClientSession
 
@@ -40,13 +41,14 @@ from holdfast.ports.clock import Clock
 from holdfast.shielding import to_the_end
 from holdfast.stores.columns import in_us
 from holdfast.stores.mongo.address import Address
+from holdfast.stores.mongo.atomic import SNAPSHOT, TRANSIENT, UNKNOWN
 from holdfast.stores.mongo.chronicle import chapter_of
 from holdfast.stores.mongo.connections import CODEC, DURABLE, Collections, Connections
-from holdfast.stores.mongo.documents import Place, task_of
+from holdfast.stores.mongo.documents import task_of
 from holdfast.stores.mongo.drafts import LEAN, Draft
+from holdfast.stores.mongo.due import release_lock
 from holdfast.stores.mongo.faults import explain, explained, is_away
 from holdfast.stores.mongo.lent import Lent
-from holdfast.stores.mongo.locks import pass_on
 from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.settlements import (
     LEAN_NOW,
@@ -61,9 +63,7 @@ from holdfast.stores.values import holds_lease
 
 T = TypeVar("T")
 
-_UNKNOWN: Final = "UnknownTransactionCommitResult"
 _ENDINGS: Final = ("commit_transaction", "abort_transaction")
-_SNAPSHOT: Final = ReadConcern("snapshot")
 _NO_SUCH_TRANSACTION: Final = 251
 _OURS: Final = (
     "this transaction belongs to the task: leaving the `ctx.transaction()` block commits it, "
@@ -210,12 +210,12 @@ class MongoTransaction:
             return key_of(self._settlement) in await saved(self._own, [self._settlement])
 
     async def _committed(self) -> None:
-        """It is done, whatever happens now: if the lock cannot be passed on, the sweep will."""
+        """It is done, whatever happens now: if the lock cannot be passed on, a claim will."""
         self._is_committed = True
         if self._claim.lock is not None:
             reached("completed")
             with suppress(StoreUnavailable), explained(self._address.shown):
-                await pass_on(self._own, {self._claim.lock})
+                await release_lock(self._own, self._claim.task_id)
 
     async def _reason(self, error: PyMongoError) -> Exception:
         """Why nothing was committed, though the server answered."""
@@ -230,9 +230,7 @@ class MongoTransaction:
 
     async def _task(self) -> Task | None:
         """The task as it is now, whatever the transaction sees."""
-        found = await self._own.tasks.find_one(
-            {"_id": self._claim.task_id, "place": {"$ne": Place.STAGED.value}}, LEAN
-        )
+        found = await self._own.tasks.find_one({"_id": self._claim.task_id}, LEAN)
         return None if found is None else task_of(found)
 
     def _lost(self, task: Task | None) -> LeaseLost:
@@ -255,7 +253,7 @@ class AsyncTransaction(MongoTransaction):
 
     async def _start(self) -> AsyncClientSession:
         session = self._client.start_session()
-        await session.start_transaction(_SNAPSHOT, DURABLE, ReadPreference.PRIMARY)
+        await session.start_transaction(SNAPSHOT, DURABLE, ReadPreference.PRIMARY)
         return session
 
     async def _run(self, steps: Steps[T]) -> T:
@@ -281,7 +279,7 @@ class BlockingTransaction(MongoTransaction):
     async def _start(self) -> ClientSession:
         def start() -> ClientSession:
             session = self._lent.client().start_session()
-            session.start_transaction(_SNAPSHOT, DURABLE, ReadPreference.PRIMARY)
+            session.start_transaction(SNAPSHOT, DURABLE, ReadPreference.PRIMARY)
             return session
 
         return await asyncio.to_thread(start)
@@ -311,6 +309,7 @@ def _completing(settlement: Settlement, report: Report | None, clock: Clock | No
             report_on(draft, said[number], now)
         if number >= len(said) - 1:
             settle(draft, settlement, now)
+            draft.keep_lock(now)
         yield from _written(draft)
 
 
@@ -328,7 +327,7 @@ def _written(draft: Draft) -> Steps[None]:
         chapter = chapter_of(document)
         copy = ReplaceOne({"_id": chapter["_id"]}, chapter, upsert=True)
         yield lambda site: site.history.bulk_write([copy], session=site.session)
-    update = draft.update(token_hex(8))
+    update = draft.update()
     yield lambda site: site.tasks.bulk_write([update], session=site.session)
 
 
@@ -338,14 +337,12 @@ def _lost(of: Claim | Settlement, task: Task | None) -> LeaseLost:
 
 
 def _is_unknown(error: PyMongoError) -> bool:
-    return error.has_error_label(_UNKNOWN)
+    return error.has_error_label(UNKNOWN)
 
 
 def _is_gone(error: PyMongoError) -> bool:
     """Whether the server has said that the transaction is no more."""
-    return isinstance(error, OperationFailure) and error.has_error_label(
-        "TransientTransactionError"
-    )
+    return isinstance(error, OperationFailure) and error.has_error_label(TRANSIENT)
 
 
 def _refuse(verb: str) -> NoReturn:

@@ -19,20 +19,17 @@ from pymongo.asynchronous.client_session import AsyncClientSession
 from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure
 from pymongo.synchronous.client_session import ClientSession
 
-from holdfast.core.task import Added, NewTask, State, TaskId
+from holdfast.core.task import Added, NewTask
 from holdfast.errors import InvalidOption
 from holdfast.ports.clock import Clock
 from holdfast.stores.columns import in_us, span_us
-from holdfast.stores.keys import KeyBook
-from holdfast.stores.mongo.add import document_of, introduce, look_up, release
+from holdfast.stores.mongo.add import adding
+from holdfast.stores.mongo.atomic import TRANSIENT, is_conflict
 from holdfast.stores.mongo.connected import now_command
 from holdfast.stores.mongo.connections import CODEC
-from holdfast.stores.mongo.documents import Document
-from holdfast.stores.mongo.drafts import taken_keys
 from holdfast.stores.mongo.schema import BOARD
 from holdfast.stores.mongo.steps import Session, Steps
 
-TRANSIENT: Final = "TransientTransactionError"
 _WRITE_CONFLICT: Final = 112
 _NOTHING: Final = "Nothing was submitted."
 
@@ -73,17 +70,8 @@ class Submitter:
 
     def _add(self, tasks: Sequence[NewTask], window: float) -> Steps[Sequence[Added]]:
         now = yield from self._now()
-        known = yield from look_up(tasks, also_ids=True)
-        book = KeyBook()
-        book.seen |= known.seen
         until = now + span_us(window)
-        plan = book.plan(tasks, known=known.ids, unique=known.unique, now=now, until=until)
-        documents = [document_of(new, now, plan.seen, contends=False) for new in plan.fresh]
-        yield from introduce({one["lane"] for one in documents}, self._lanes)
-        yield from release(plan, known, now)
-        yield from _inserted(documents)
-        states = known.states | {TaskId(one["_id"]): State(one["state"]) for one in documents}
-        return [Added(task_id, outcome, states[task_id]) for task_id, outcome in plan.answers]
+        return (yield from adding(tasks, now, until, self._lanes, contends=False)).added()
 
     def _now(self) -> Steps[int]:
         if self._clock is not None:
@@ -103,15 +91,10 @@ def naming() -> Steps[str]:
     return "" if found is None else str(found["name"])
 
 
-def _inserted(documents: Sequence[Document]) -> Steps[None]:
-    if documents:
-        yield lambda site: site.tasks.insert_many(documents, session=site.session)
-
-
 def as_conflict(error: DuplicateKeyError | BulkWriteError) -> OperationFailure:
     """A key was taken since it was looked for: for the driver, as it tells of such things."""
-    if isinstance(error, BulkWriteError):
-        taken_keys(error)
+    if not is_conflict(error):
+        return error
     return OperationFailure(
         "a key of this submit was taken by another at the same time; the transaction was aborted "
         "and may be tried again",

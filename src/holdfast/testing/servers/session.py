@@ -52,16 +52,13 @@ class SharedServers:
         with self._locked(f"pg{version}.lock"):
             return self._server(version).start()
 
-    def mongo(self, *, standalone: bool = False) -> MongoServer | GivenMongo:
-        """The session's MongoDB, running: a replica set, or one that says it is none.
-        `MONGODB_URL` is used instead of the former.
-        """
-        given = os.environ.get("MONGODB_URL")
-        if given and not standalone:
+    def mongo(self) -> MongoServer | GivenMongo:
+        """The session's MongoDB, running; or the one that `MONGODB_URL` names."""
+        if given := os.environ.get("MONGODB_URL"):
             return GivenMongo(given)
         self._folder.mkdir(exist_ok=True)
-        with self._locked(f"mongo{standalone:d}.lock"):
-            return self._mongo(standalone).start()
+        with self._locked("mongo.lock"):
+            return MongoServer(self._mongo_folder, owner=self._owner).start()
 
     def redis(self) -> RedisServer:
         """The session's Redis, running."""
@@ -77,10 +74,9 @@ class SharedServers:
         with self._locked("redis.lock"):
             if (self._folder / "redis").exists():
                 RedisServer(self._folder / "redis", owner=self._owner).close()
-        for standalone in (False, True):
-            with self._locked(f"mongo{standalone:d}.lock"):
-                if self._mongo_folder(standalone).exists():
-                    self._mongo(standalone).close()
+        with self._locked("mongo.lock"):
+            if self._mongo_folder.exists():
+                MongoServer(self._mongo_folder, owner=self._owner).close()
         for version in (18, 16):
             with self._locked(f"pg{version}.lock"):
                 if (self._folder / f"pg{version}").exists():
@@ -90,12 +86,9 @@ class SharedServers:
     def _server(self, version: Version) -> PostgresServer:
         return PostgresServer(self._folder / f"pg{version}", version, owner=self._owner)
 
-    def _mongo(self, standalone: bool) -> MongoServer:
-        folder = self._mongo_folder(standalone)
-        return MongoServer(folder, standalone=standalone, owner=self._owner)
-
-    def _mongo_folder(self, standalone: bool) -> Path:
-        return memory_folder() / f"{self._folder.name}-mongo{standalone:d}"
+    @property
+    def _mongo_folder(self) -> Path:
+        return memory_folder() / f"{self._folder.name}-mongo"
 
     @contextmanager
     def _locked(self, name: str) -> Iterator[None]:
