@@ -21,6 +21,7 @@ from typing import Final, NamedTuple
 from pymongo import ReturnDocument, UpdateOne
 
 from holdfast.core.attempt import Claim, Claimed
+from holdfast.core.record import PAUSE
 from holdfast.core.task import Cause, Json, Priority, State, TaskId, WorkerId
 from holdfast.errors import StoreError, WorkerGone
 from holdfast.stores.mongo.connected import Connected
@@ -77,6 +78,11 @@ class Claims(Connected):
                 "from": db.workers.name, "localField": "asking", "foreignField": "_id",
                 "as": "worker",
             }},
+            {"$set": {"pauses": PAUSE}},
+            {"$lookup": {
+                "from": db.records.name, "localField": "pauses", "foreignField": "kind",
+                "as": "paused",
+            }},
         ]  # fmt: skip
         found = await (await db.state.aggregate(pipeline)).to_list()
         if not found:
@@ -84,7 +90,7 @@ class Claims(Connected):
         board = found[0]
         if not any(worker["status"] in ALIVE for worker in board["worker"]):
             raise WorkerGone(worker_id)
-        closed = set(board["paused"])
+        closed = {one["key"] for one in board["paused"]}
         lanes = []
         for lane in board["lanes"]:
             queue, requires = parted(lane)

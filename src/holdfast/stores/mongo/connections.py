@@ -51,7 +51,7 @@ CODEC: Final[CodecOptions[Document]] = CodecOptions(tz_aware=True)
 """For what is not told by a client of ours: commands, and the clients of callers."""
 
 
-NOUNS: Final = ("tasks", "history", "locks", "state", "workers", "tokens")
+NOUNS: Final = ("tasks", "history", "locks", "state", "workers", "records", "journal")
 
 
 class Collections(NamedTuple):
@@ -63,7 +63,8 @@ class Collections(NamedTuple):
     locks: Collection
     state: Collection
     workers: Collection
-    tokens: Collection
+    records: Collection
+    journal: Collection
     session: AsyncClientSession | None = None
 
 

@@ -92,6 +92,7 @@ async def _forget_some(db: Collections, query: Document, order: str, count: int)
     if ids:
         await db.tasks.delete_many({"_id": {"$in": ids}}, session=db.session)
         await db.history.delete_many({"task": {"$in": ids}}, session=db.session)
+        await db.journal.delete_many({"task": {"$in": ids}}, session=db.session)
     return len(ids)
 
 
@@ -119,4 +120,5 @@ async def _forget_strays(db: Collections, after: str) -> str:
     known = {one["_id"] async for one in db.tasks.find({"_id": {"$in": ids}}, {"_id": 1})}
     if strays := sorted(set(ids) - known):
         await db.history.delete_many({"task": {"$in": strays}})
+        await db.journal.delete_many({"task": {"$in": strays}})
     return ids[-1] if len(ids) == _SLICE else ""

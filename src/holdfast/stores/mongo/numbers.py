@@ -27,6 +27,7 @@ from holdfast.stores.mongo.documents import (
     task_of,
 )
 from holdfast.stores.mongo.fleet import newest_workers
+from holdfast.stores.mongo.records import paused_queues
 from holdfast.stores.mongo.schema import BOARD
 
 AHEAD_CAP: Final = 1000
@@ -66,7 +67,7 @@ class CountsTasks(Connected):
             return Standing(
                 now=as_time(now),
                 task=task,
-                queue_paused=task.queue in board["paused"],
+                queue_paused=task.queue in await paused_queues(db),
                 ahead=await _ahead(db, document, board["lanes"]),
                 ahead_cap=AHEAD_CAP,
                 lock_holder=await _lock_holder(db, task),
@@ -108,7 +109,7 @@ class CountsTasks(Connected):
             states = Counter[State]()
             for heap in heaps:
                 states[heap.state] += heap.number
-            paused = frozenset(board["paused"])
+            paused = await paused_queues(db)
             queues = {heap.queue for heap in heaps if heap.place in _UNFINISHED} | paused
             return Stats(
                 queues=tuple(_queue_stats(q, heaps, q in paused, now) for q in sorted(queues)),

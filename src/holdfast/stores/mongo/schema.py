@@ -21,9 +21,9 @@ from holdfast.stores.mongo.upgrading import from_1
 VERSION: Final = 2
 BOARD: Final = "board"
 EMPTY_BOARD: Final[Mapping[str, Json]] = {
-    "_id": BOARD, "schema": VERSION, "lanes": [], "paused": [], "fence": 0, "refused": 0,
+    "_id": BOARD, "schema": VERSION, "lanes": [], "fence": 0, "refused": 0,
 }  # fmt: skip
-"""The one document of the whole store: which lanes there are, what is paused, and counters."""
+"""The one document of the whole store: which lanes there are, and counters."""
 NEVER: Final = 2_147_483_647
 """Seconds: what a TTL index waits for until the first prune says how long tasks are kept."""
 _OLDEST: Final = 17
@@ -83,6 +83,12 @@ INDEXES: Final[dict[str, tuple[Index, ...]]] = {
         Index(("place", "state", "queue", "priority", "run_at"), sparse=False),
     ),
     "history": (Index(("task",)),),
+    "records": (
+        Index(("kind", "group", "sort", "key"), sparse=False),
+        Index(("kind", "key"), sparse=False),
+        Index(("due_kind", "due_at")),
+    ),
+    "journal": (Index(("task", "number"), sparse=False),),
 }
 
 

@@ -14,19 +14,19 @@ from typing import Final
 
 from pymongo.errors import OperationFailure
 
-from holdfast.core.attempt import Refusal, Report, Settlement
+from holdfast.core.attempt import CLASHES, Refusal, Report, Settlement, clashed
 from holdfast.core.lifecycle import cancelled_instead
 from holdfast.core.task import AttemptEnd, Json, State, TaskId
 from holdfast.stores.columns import as_time
 from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.chronicle import MOST_BYTES, running_attempt
-from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document, lane_of
 from holdfast.stores.mongo.drafts import LEAN, Draft, write
 from holdfast.stores.mongo.faults import is_away
 from holdfast.stores.mongo.locks import write_and_pass_on
 from holdfast.stores.mongo.points import reached
+from holdfast.stores.mongo.records import KeepsRecords, record_steps
 from holdfast.stores.mongo.schema import BOARD
 from holdfast.stores.values import holds_lease, reported, settled
 
@@ -36,7 +36,7 @@ _Saved = set[tuple[str, int, str, str]]
 """(task, attempt, worker, how it ended)."""
 
 
-class Settles(Connected):
+class Settles(KeepsRecords):
     """`TaskStore.save` and `report`."""
 
     async def save(self, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
@@ -46,7 +46,7 @@ class Settles(Connected):
             if await self._save_successes(db, settlements):
                 return ()
             refusals = await atomically(db, partial(self._save, settlements=settlements))
-            await _count(db, len(refusals))
+            await _count(db, sum(refusal.conflict is None for refusal in refusals))
             return refusals
 
     async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
@@ -62,7 +62,7 @@ class Settles(Connected):
 
     async def _save_successes(self, db: Collections, settlements: Sequence[Settlement]) -> bool:
         """Write these if there is nothing to decide. False: some may not be written."""
-        if any(one.state is not State.COMPLETED for one in settlements):
+        if any(one.state is not State.COMPLETED or one.also for one in settlements):
             return False
         drafts, now = await self._drafts(db, {one.task_id for one in settlements})
         for one in settlements:
@@ -77,11 +77,18 @@ class Settles(Connected):
     async def _save(self, db: Collections, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
         drafts, now = await self._drafts(db, {one.task_id for one in settlements})
         late: list[tuple[Settlement, Draft | None]] = []
+        clashes: list[Refusal] = []
         orphaned: list[Json] = []
         for one in settlements:
             draft = drafts.get(one.task_id)
             if draft is None or not holds_lease(draft.task, one):
                 late.append((one, draft))
+                continue
+            try:
+                if one.also is not None:
+                    await self._write_changes(db, one.also)
+            except CLASHES as clash:
+                clashes.append(clashed(one, clash))
                 continue
             if one.ended is AttemptEnd.WORKER_LOST and draft.session is not None:
                 orphaned.append(draft.session)
@@ -94,7 +101,7 @@ class Settles(Connected):
             if draft is not None:
                 await _note_refusal(db, one, draft, now)
         await write_and_pass_on(db, [draft for draft in drafts.values() if draft.is_changed])
-        return [_refusal(one, draft) for one, draft in refused]
+        return [*(_refusal(one, draft) for one, draft in refused), *clashes]
 
     async def _report(self, db: Collections, reports: Sequence[Report]) -> Sequence[Refusal]:
         drafts, now = await self._drafts(db, {one.task_id for one in reports})
@@ -105,6 +112,8 @@ class Settles(Connected):
                 refusals.append(_refusal(one, draft))
             else:
                 report_on(draft, one, now)
+                if one.steps:
+                    await record_steps(db, [one])
         await write(db, [draft for draft in drafts.values() if draft.is_changed])
         return refusals
 
@@ -129,7 +138,7 @@ def _portions(report: Report) -> Iterator[Sequence[Report]]:
 def portions_of(report: Report) -> Iterator[Report]:
     """A report of many lines, as reports of fewer."""
     first = report._replace(logs=())
-    again = Report(report.task_id, report.attempt, report.worker_id)
+    again = Report(report.task_id, report.attempt, report.worker_id)  # steps go with the first
     lines: list[str] = []
     for line in report.logs:
         if lines and sum(map(len, lines)) + len(line) > MOST_BYTES:

@@ -17,10 +17,8 @@ from holdfast.stores.mongo.forgetting import Forgets
 from holdfast.stores.mongo.numbers import CountsTasks
 from holdfast.stores.mongo.opening import Opens
 from holdfast.stores.mongo.operations import Operates
-from holdfast.stores.mongo.queues import KeepsQueues
 from holdfast.stores.mongo.reads import Reads
 from holdfast.stores.mongo.settlements import Settles
-from holdfast.stores.mongo.tokens import KeepsTokens
 from holdfast.stores.mongo.transacting import Transacts
 
 
@@ -33,9 +31,7 @@ class MongoStore(
     Forgets,
     CountsTasks,
     KeepsWorkers,
-    KeepsQueues,
     KeepsCallbacks,
-    KeepsTokens,
     Opens,
 ):
     """All of `ports.store.Store`. Usable from any thread's event loop."""

@@ -7,8 +7,11 @@ in between left behind is finished here, once.
 
 from __future__ import annotations
 
+import json
 from functools import partial
 
+from holdfast.core.record import PAUSE
+from holdfast.stores.columns import as_time
 from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document
@@ -30,6 +33,43 @@ async def from_1(db: Collections) -> None:
     for index in {"milestone", "batch"} & there.keys():
         await db.tasks.drop_index(index)
     await batches.drop()
+    await _make_records(db)
+
+
+async def _make_records(db: Collections) -> None:
+    """Of what had a place of its own: pauses on the board, and tokens."""
+    board = await db.state.find_one({"paused": {"$exists": True}})
+    if board is not None:
+        for queue in board["paused"]:
+            await _make_record(db, PAUSE, queue, "{}", "")
+        await db.state.update_one({"_id": board["_id"]}, {"$unset": {"paused": ""}})
+    tokens = db.tasks.database[db.tasks.name.replace(".tasks", ".tokens")]
+    async for one in tokens.find({}):
+        created = _text(one["created_at"])
+        kept = json.loads(one.get("document") or "{}") | {
+            "name": one["name"],
+            "scopes": one["scopes"],
+            "digest": bytes(one["digest"]).hex(),
+            "created_at": created,
+            "expires_at": _text(one.get("expires_at")),
+            "revoked_at": _text(one.get("revoked_at")),
+        }
+        document = json.dumps({word: value for word, value in kept.items() if value is not None})
+        await _make_record(db, "token", one["_id"], document, created or "")
+    await tokens.drop()
+
+
+async def _make_record(db: Collections, kind: str, key: str, document: str, sort: str) -> None:
+    new = {
+        "kind": kind, "key": key, "version": 1, "document": document, "group": "", "sort": sort,
+        "by": "",
+    }  # fmt: skip
+    where = {"_id": f"{kind}/{key}"}
+    await db.records.update_one(where, {"$setOnInsert": new}, upsert=True)
+
+
+def _text(us: int | None) -> str | None:
+    return None if us is None else as_time(us).isoformat(timespec="microseconds")
 
 
 async def _show_staged(db: Collections) -> None:
