@@ -31,7 +31,7 @@ async def main() -> None:
         print("result:", await client.result_async(sent.task_id, timeout="10s"))
         async for event in client.events_async(sent.task_id):
             if event.event == "log":
-                print("log:", event.data["message"])
+                print("log:", event.data["detail"])
         try:
             await client.pause_async("default")
         except ServiceError as refused:

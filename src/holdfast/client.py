@@ -332,10 +332,10 @@ class Client:
         return changed
 
     async def knows_queue(self, queue: str) -> bool:
-        """Whether a task is kept in this queue or a live worker names it. One that only was paused
-        is not known: the name may be misspelt.
+        """Whether a task is kept in this queue, a live worker names it or it is an open one. One
+        that only was paused is not known: the name may be misspelt.
         """
-        return await knows_queue(self.store, queue)
+        return queue in self.settings.open_queues or await knows_queue(self.store, queue)
 
     async def resume(self, queue: str) -> bool:
         """Undo `pause`. False if it was not paused."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypedDict, Unpack
+from typing import Any, Final, TypedDict, Unpack
 from uuid import UUID
 
 from holdfast.core.ids import is_task_id
@@ -47,6 +47,10 @@ class FilterKeywords(TypedDict, total=False):
     created_before: datetime | str | None
     finished_after: datetime | str | None
     finished_before: datetime | str | None
+
+
+JSON_WORDS: Final = {"state": "status", "name": "task_type", "name_prefix": "task_type_prefix"}
+"""Filter words that are others in queries and bodies of the API."""
 
 
 def where(**words: Unpack[FilterKeywords]) -> TaskFilter:

@@ -94,7 +94,7 @@ def test_an_older_schema_is_refused_until_migrated_and_nothing_is_lost(
     assert "colour" in columns(stage)
     assert stage.worker("--burst", ready=False).wait() == 0
     task = json.loads(stage.command("task", "get", handle.id, "--json").stdout)
-    assert task["state"] == "completed"
+    assert task["status"] == "completed"
 
 
 def columns(stage: Stage) -> list[str]:

@@ -15,7 +15,7 @@ from holdfast.cli.screen import Answer
 from holdfast.cli.words import plural
 from holdfast.core.ids import is_task_id
 from holdfast.core.query import TaskFilter
-from holdfast.core.task import State, TaskId
+from holdfast.core.task import Json, State, TaskId
 from holdfast.errors import InvalidOption, TaskNotFound
 
 Ids = Annotated[
@@ -25,6 +25,12 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Only say how many it wo
 SHORTEST: Final = 8
 """Fewer characters of an id are a time of more than a minute, and no id."""
 MOST_SHOWN: Final = 5
+DONE: Final = {
+    "cancel": "cancelled",
+    "retry": "retried",
+    "replay": "replayed",
+    "discard": "discarded",
+}
 _BEGINNING: Final = re.compile(rf"[0-9a-f]{{{SHORTEST},32}}").fullmatch
 
 
@@ -94,29 +100,35 @@ async def choose(
 
 async def act(
     session: Session,
-    count: Callable[[], Awaitable[int]],
-    do: Callable[[], Awaitable[int]],
+    do: Callable[..., Awaitable[int]],
     *,
-    done: str,
+    action: str,
     question: str,
     dry_run: bool,
     yes: bool,
     noun: str = "task",
 ) -> Answer:
-    """Count first, ask, then act. `question` has a place for how many they are."""
-    number = await count()
+    """Count first (`do` takes `dry_run`), ask, then act. `question` has a place for how many they
+    are.
+    """
+    number = await do(dry_run=True)
     if dry_run or not number:
-        return would_be(done, number, noun)
+        return counted(action, number, noun, dry_run=dry_run)
     confirm(session, question.format(plural(number, noun)), yes=yes)
-    changed = await do()
-    return Answer(
-        {done: changed, "dry_run": False},
-        lambda screen: screen.line(f"{done.capitalize()} {plural(changed, 'task')}."),
-    )
+    return acted(action, await do())
 
 
-def would_be(done: str, number: int, noun: str) -> Answer:
+def acted(action: str, tasks: int, more: str = "") -> Answer:
+    """The answer of an action: how many tasks it changed."""
+    text = f"{DONE[action].capitalize()} {plural(tasks, 'task')}{more}."
+    return Answer(_number(action, tasks, dry_run=False), lambda screen: screen.line(text))
+
+
+def counted(action: str, tasks: int, noun: str, *, dry_run: bool) -> Answer:
     """The answer of a dry run, and of a filter that matches nothing."""
-    text = f"{plural(number, noun)} would be {done}." if number else f"No {noun} matches."
-    data = {done: 0, "would_be": number, "dry_run": True}
-    return Answer(data, lambda screen: screen.line(text))
+    text = f"{plural(tasks, noun)} would be {DONE[action]}." if tasks else f"No {noun} matches."
+    return Answer(_number(action, tasks, dry_run=dry_run), lambda screen: screen.line(text))
+
+
+def _number(action: str, tasks: int, *, dry_run: bool) -> Json:
+    return {"action": action, "dry_run": dry_run, "tasks": tasks}

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Annotated
 
 import typer
 
-from holdfast.cli import shapes
-from holdfast.cli.choice import DryRun, Ids, act, choose, would_be
+from holdfast.cli.choice import DryRun, Ids, act, acted, choose, counted
 from holdfast.cli.command import Session, Yes, confirm, with_client
 from holdfast.cli.filters import DeadWhere, about_name, read_pace
 from holdfast.cli.screen import Answer, Screen
-from holdfast.cli.tasks import After, ByEnd, Limit
+from holdfast.cli.tasks import After, ByEnd, Limit, task_view
 from holdfast.cli.words import duration, plural
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State
@@ -47,7 +47,7 @@ async def list_dead(
 
         show_page(screen, page, nothing="No dead letters." + about_name(where))
 
-    return Answer(shapes.page_of(page), human)
+    return Answer((await task_view(session)).page(page), human)
 
 
 @app.command("replay")
@@ -66,14 +66,10 @@ async def replay(
     rate = None if pace is None else read_pace(pace)
     count = await session.client.count(chosen)
     if dry_run or not count:
-        return would_be("replayed", count, NOUN)
+        return counted("replay", count, NOUN, dry_run=dry_run)
     spread = f", spread over {duration(count / rate)}" if rate else ""
     confirm(session, f"Replay {plural(count, 'dead letter')}{spread}?", yes=yes)
-    done = await session.client.replay(chosen, pace=rate)
-    return Answer(
-        {"replayed": done, "dry_run": False},
-        lambda screen: screen.line(f"Replayed {plural(done, 'task')}{spread}."),
-    )
+    return acted("replay", await session.client.replay(chosen, pace=rate), spread)
 
 
 @app.command("discard")
@@ -90,9 +86,8 @@ async def discard(
     chosen = await _chosen(session, where, task_ids, everything=everything)
     return await act(
         session,
-        lambda: session.client.count(chosen),
-        lambda: session.client.discard(chosen),
-        done="discarded",
+        partial(session.client.discard, chosen),
+        action="discard",
         question="Forget {} for good?",
         dry_run=dry_run,
         yes=yes,

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli import shapes
 from holdfast.cli.command import Refused, Session, with_client
 from holdfast.cli.screen import Answer, Screen
 from holdfast.core.fleet import WorkerStatus
@@ -30,7 +29,9 @@ async def workers(
 
         show_workers(screen, found)
 
-    return Answer({"workers": [shapes.worker_of(worker) for worker in found]}, human)
+    from holdfast.core.store_answers import WORKER  # noqa: PLC0415
+
+    return Answer({"workers": [WORKER.write(worker) for worker in found]}, human)
 
 
 @with_client
@@ -53,6 +54,8 @@ async def drain(
 @with_client
 async def stats(session: Session) -> Answer:
     """Count tasks by state and by queue."""
+    from holdfast.views import numbers  # noqa: PLC0415
+
     found = await session.client.stats()
 
     def human(screen: Screen) -> None:
@@ -60,4 +63,4 @@ async def stats(session: Session) -> Answer:
 
         show_stats(screen, found)
 
-    return Answer(shapes.stats_of(found), human)
+    return Answer(await numbers(session.client, found, await session.client.workers()), human)

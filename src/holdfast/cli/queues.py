@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli import shapes
 from holdfast.cli.command import Session, with_client
 from holdfast.cli.screen import Answer, Screen
 
@@ -19,14 +18,16 @@ Queue = Annotated[str, typer.Argument(metavar="QUEUE", help="The queue's name.")
 @with_client
 async def list_queues(session: Session) -> Answer:
     """List queues with what waits and runs in each."""
-    queues = (await session.client.stats()).queues
+    from holdfast.views import queue_list  # noqa: PLC0415
+
+    stats = await session.client.stats()
 
     def human(screen: Screen) -> None:
         from holdfast.cli.tables import show_queues  # noqa: PLC0415
 
-        show_queues(screen, queues)
+        show_queues(screen, stats.queues)
 
-    return Answer({"queues": [shapes.queue_of(queue) for queue in queues]}, human)
+    return Answer(queue_list(session.client, stats), human)
 
 
 @app.command("pause")

@@ -180,8 +180,9 @@ def show(answer: Answer, *, as_json: bool) -> None:
 
 def print_json(data: Json) -> None:
     """One JSON document: on one line for programs, indented for eyes."""
-    indent = 2 if sys.stdout.isatty() else None
-    sys.stdout.write(json.dumps(data, indent=indent, ensure_ascii=False) + "\n")
+    from holdfast.views import to_json  # noqa: PLC0415
+
+    sys.stdout.write(to_json(data, indented=sys.stdout.isatty()).decode() + "\n")
     sys.stdout.flush()
 
 

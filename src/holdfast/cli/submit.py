@@ -14,12 +14,13 @@ import typer
 from holdfast.cli.command import Session, WrongUsage, with_app
 from holdfast.cli.filters import read_duration
 from holdfast.cli.screen import Answer, Screen
-from holdfast.core.task import Json, State, SubmitOutcome, Task
+from holdfast.core.task import Added, Json, State, SubmitOutcome, Task
 from holdfast.errors import TaskUnsuccessful
 from holdfast.settings import Settings
 
 if TYPE_CHECKING:
     from holdfast.app import Holdfast
+    from holdfast.client import Client
     from holdfast.definitions.options import SubmitKeywords
 
 AppSpec = Annotated[str, typer.Argument(metavar="APP", help="The app: module:app or file.py:app.")]
@@ -138,13 +139,18 @@ async def _submit(
     options: SubmitKeywords,
     patience: float | None,
 ) -> Answer:
+    from holdfast.views import TaskView  # noqa: PLC0415
+
     async with app:
         handle = await app.submit_by_name_async(app.registry.full_name(name), payload, **options)
         if patience is None:
-            return _acknowledged(await handle.task_async(), handle.outcome or SubmitOutcome.CREATED)
+            outcome = handle.outcome or SubmitOutcome.CREATED
+            return await _acknowledged(await app.verbs(), await handle.task_async(), outcome)
         with suppress(TaskUnsuccessful):
             await handle.result_async(patience)
-        return _ended(await handle.task_async())
+        task = await handle.task_async()
+        view = await TaskView.of(await app.verbs(), with_traceback=True)
+        return _ended(task, view.task(task))
 
 
 def load(spec: str, include: Sequence[str] | None) -> Holdfast:
@@ -157,20 +163,18 @@ def load(spec: str, include: Sequence[str] | None) -> Holdfast:
     return app
 
 
-def _acknowledged(task: Task, outcome: SubmitOutcome) -> Answer:
-    created = outcome is SubmitOutcome.CREATED
-    data = {
-        "id": task.id,
-        "created": created,
-        "outcome": outcome.value,
-        "state": task.state.value,
-        "trace_id": task.trace_id,
-    }
+async def _acknowledged(client: Client, task: Task, outcome: SubmitOutcome) -> Answer:
+    from holdfast.views import place_of, submitted  # noqa: PLC0415
+
+    added = Added(task.id, outcome, task.state)
+    created = added.created
+    place = await place_of(client, task) if created else None
+    data = submitted(added, place, task.trace)
     there = f"{task.id} was there already ({outcome.value.replace('_', ' ')}); it is {task.state}."
     return Answer(data, lambda screen: screen.line(task.id if created else there))
 
 
-def _ended(task: Task) -> Answer:
+def _ended(task: Task, data: Json) -> Answer:
     def human(screen: Screen) -> None:
         if task.error is not None:
             screen.line(f"{task.id} is {task.state}: {task.error.type}: {task.error.message}")
@@ -179,7 +183,7 @@ def _ended(task: Task) -> Answer:
         else:
             screen.line(json.dumps(task.value, ensure_ascii=False))
 
-    return Answer(task.to_dict(), human, ok=task.state is State.COMPLETED)
+    return Answer(data, human, ok=task.state is State.COMPLETED)
 
 
 def read_arguments(text: str) -> dict[str, Json]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from typing import Annotated
+from collections.abc import AsyncIterator, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.cli import shapes
 from holdfast.cli.choice import DryRun, Ids, act, choose, find_id, find_ids
 from holdfast.cli.command import Session, WrongUsage, Yes, with_client
 from holdfast.cli.filters import Where, about_name
 from holdfast.cli.screen import Answer, Screen, print_json
 from holdfast.cli.words import progress_text
 from holdfast.core.lifecycle import TERMINAL, is_terminal
-from holdfast.core.task import State, Task
+from holdfast.core.task import Json, State, Task
+
+if TYPE_CHECKING:
+    from holdfast.views import TaskView
 
 app = typer.Typer(help="Look at tasks, cancel, retry or forget them.", no_args_is_help=True)
 
@@ -27,6 +30,18 @@ After = Annotated[
     str | None, typer.Option("--after", metavar="CURSOR", help="Go on after an earlier page.")
 ]
 ByEnd = Annotated[bool, typer.Option("--by-end", help="Those that have ended, the last end first.")]
+
+
+async def task_view(session: Session, *, with_traceback: bool = True) -> TaskView:
+    """How tasks are shown: whoever has the store may see tracebacks."""
+    from holdfast.views import TaskView  # noqa: PLC0415
+
+    return await TaskView.of(session.client, with_traceback=with_traceback)
+
+
+async def _steered(session: Session, tasks: Sequence[Task]) -> Json:
+    view = await task_view(session, with_traceback=False)
+    return {"tasks": [view.task(task) for task in tasks]}
 
 
 @app.command("list")
@@ -42,7 +57,7 @@ async def list_tasks(
 
         show_page(screen, page, nothing="No task matches." + about_name(where))
 
-    return Answer(shapes.page_of(page), human)
+    return Answer((await task_view(session)).page(page), human)
 
 
 @app.command("get")
@@ -77,7 +92,7 @@ async def get(
 
         show_task(screen, task)
 
-    return Answer(task.to_dict(), human)
+    return Answer((await task_view(session)).task(task), human)
 
 
 async def _follow(session: Session, first: Task) -> Task:
@@ -88,7 +103,7 @@ async def _follow(session: Session, first: Task) -> Task:
             bar = progress_text(latest.progress, width=30, ascii_only=screen.ascii_only)
             screen.status(f"{latest.state}, attempt {latest.attempt}  {bar}".rstrip())
         elif not is_terminal(latest.state):
-            print_json(latest.to_dict())
+            print_json((await task_view(session)).task(latest))
     screen.status(None)
     return latest
 
@@ -115,9 +130,8 @@ async def cancel(
         chosen = await choose(session, where, task_ids)
         return await act(
             session,
-            lambda: session.client.cancel_many(chosen, dry_run=True),
-            lambda: session.client.cancel_many(chosen),
-            done="cancelled",
+            partial(session.client.cancel_many, chosen),
+            action="cancel",
             question="Cancel {}?",
             dry_run=dry_run,
             yes=yes,
@@ -131,7 +145,7 @@ async def cancel(
             asked = task.state is State.RUNNING
             screen.line(f"{task.id} " + ("was asked to stop." if asked else f"is {task.state}."))
 
-    return Answer({"tasks": [task.to_dict() for task in tasks]}, human)
+    return Answer(await _steered(session, tasks), human)
 
 
 @app.command("retry")
@@ -148,9 +162,8 @@ async def retry(
         chosen = await choose(session, where, task_ids, states=UNSUCCESSFUL)
         return await act(
             session,
-            lambda: session.client.replay(chosen, dry_run=True),
-            lambda: session.client.replay(chosen),
-            done="retried",
+            partial(session.client.replay, chosen),
+            action="retry",
             question="Start {} again?",
             dry_run=dry_run,
             yes=yes,
@@ -163,7 +176,7 @@ async def retry(
         for task in tasks:
             screen.line(f"{task.id} is {task.state} again.")
 
-    return Answer({"tasks": [task.to_dict() for task in tasks]}, human)
+    return Answer(await _steered(session, tasks), human)
 
 
 @app.command("discard")
@@ -178,9 +191,8 @@ async def discard(
     chosen = await choose(session, where, task_ids, states=TERMINAL)
     return await act(
         session,
-        lambda: session.client.discard(chosen, dry_run=True),
-        lambda: session.client.discard(chosen),
-        done="discarded",
+        partial(session.client.discard, chosen),
+        action="discard",
         question="Forget {} for good?",
         dry_run=dry_run,
         yes=yes,
@@ -197,6 +209,8 @@ async def history(
     ] = True,
 ) -> Answer:
     """Show every attempt and event of a task, in order."""
+    from holdfast.core.task_answers import HISTORY  # noqa: PLC0415
+
     wanted = await find_id(session, task_id)
     found = await session.client.history(wanted)
 
@@ -205,13 +219,15 @@ async def history(
 
         show_history(screen, found, tracebacks=traceback)
 
-    return Answer(shapes.history_of(wanted, found), human)
+    return Answer(HISTORY.write(found, whole=traceback, task_id=wanted), human)
 
 
 @app.command("why")
 @with_client
 async def why(session: Session, task_id: OneId) -> Answer:
     """Say in plain words why a task is not running."""
+    from holdfast.core.task_answers import WHY  # noqa: PLC0415
+
     found = await session.client.why(await find_id(session, task_id))
 
     def human(screen: Screen) -> None:
@@ -219,4 +235,4 @@ async def why(session: Session, task_id: OneId) -> Answer:
 
         show_why(screen, found)
 
-    return Answer(shapes.why_of(found), human)
+    return Answer(WHY.write(found), human)

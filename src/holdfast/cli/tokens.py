@@ -11,7 +11,6 @@ import typer
 from holdfast.cli import words
 from holdfast.cli.command import Refused, Session, with_client, with_making_client
 from holdfast.cli.screen import Answer, Screen
-from holdfast.core.picture import iso
 from holdfast.core.task import Json
 
 if TYPE_CHECKING:
@@ -80,7 +79,7 @@ async def create(
     def human(screen: Screen) -> None:
         screen.line(text)
 
-    return Answer({"token": text, **token_of(token)}, human)
+    return Answer(token_answer(token) | {"token": text}, human)
 
 
 @app.command("list")
@@ -94,7 +93,7 @@ async def list_tokens(
     known = await session.client.tokens.list()
     found = [token for token in known if everyone or token.is_valid(now)]
     return Answer(
-        {"tokens": [token_of(token) for token in found]},
+        {"tokens": [token_answer(token) for token in found]},
         lambda screen: _show(screen, found, now),
     )
 
@@ -114,28 +113,15 @@ async def revoke(
             "before. `holdfast token list --all` shows all.",
         )
     return Answer(
-        {"id": wanted, "revoked": True}, lambda screen: screen.line(f"{wanted} is revoked.")
+        {"token_id": wanted, "revoked": True}, lambda screen: screen.line(f"{wanted} is revoked.")
     )
 
 
-def token_of(token: Token) -> Json:
+def token_answer(token: Token) -> Json:
     """A token for machines, without its digest."""
-    bounds = token.bounds
-    return {
-        "id": token.id,
-        "name": token.name,
-        "scopes": sorted(token.scopes),
-        "created_at": iso(token.created_at),
-        "expires_at": iso(token.expires_at),
-        "revoked_at": iso(token.revoked_at),
-        "owner": bounds.owner,
-        "queues": None if bounds.queues is None else sorted(bounds.queues),
-        "tasks": None if bounds.names is None else sorted(bounds.names),
-        "max_priority": bounds.max_priority,
-        "rate": None if bounds.rate is None else str(bounds.rate),
-        "created_by": token.created_by,
-        "last_used_at": iso(token.last_used_at),
-    }
+    from holdfast.core.store_answers import TOKEN  # noqa: PLC0415
+
+    return TOKEN.write(token)
 
 
 def _show(screen: Screen, tokens: Sequence[Token], now: datetime) -> None:

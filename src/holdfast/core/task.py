@@ -168,13 +168,12 @@ class Added(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
-    """The whole picture of a task, for people and APIs. All times are aware UTC.
+class TaskFields:
+    """What is known of a task to whoever looks at it, here or through a server. All times are aware
+    UTC.
 
     `started_at`, `worker_id`, `fence` and `progress` are those of the last attempt that set them,
-    and stay when it ends; `error` and `result` are those of the last attempt that ended. `payload`
-    and `result` are as they are stored, secrets in place, and no part of the `repr`; `arguments`
-    and `value` are for showing.
+    and stay when it ends; `error` is that of the last attempt that ended.
     """
 
     id: TaskId
@@ -182,17 +181,13 @@ class Task:
     queue: str
     priority: Priority
     state: State
-    payload: bytes = field(repr=False)
     created_at: datetime
     run_at: datetime
-    rank: int
     attempt: int
     charged: int
-    max_retries: int
     crash_count: int
     cause: Cause
     timeout: float | None = None
-    retry: str | None = None
     expires_at: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
@@ -204,9 +199,7 @@ class Task:
     requires: frozenset[str] = frozenset()
     tags: tuple[str, ...] = ()
     owner: str | None = None
-    trace: str | None = None
     parent_id: TaskId | None = None
-    result: bytes | None = field(default=None, repr=False)
     error: TaskError | None = None
     reason: Reason | None = None
     progress: Progress | None = None
@@ -220,6 +213,22 @@ class Task:
         was_last = self.reason in _LAST_CHARGED and self.state in _GIVEN_UP
         return self.charged - 1 if was_last else self.charged
 
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task(TaskFields):
+    """The whole picture of a task, for people and APIs. All times are aware UTC.
+
+    `payload` and `result` (that of the last attempt that ended) are as they are stored, secrets in
+    place, and no part of the `repr`; `arguments` and `value` are for showing.
+    """
+
+    payload: bytes = field(repr=False)
+    rank: int
+    max_retries: int
+    retry: str | None = None
+    trace: str | None = None
+    result: bytes | None = field(default=None, repr=False)
+
     @property
     def arguments(self) -> Json:
         """The arguments by name, as JSON values: what the payload marks as secret is stars."""
@@ -231,12 +240,14 @@ class Task:
         return decoded(self.result)
 
     def to_dict(self) -> dict[str, Json]:
-        """The whole picture as plain data, as `holdfast task get --json` prints it: secret
-        arguments are stars.
+        """The whole picture as plain data, in the words of REST and `holdfast task get --json`, but
+        for `effective_priority`, which only a store's clock can tell. Secret arguments are stars.
         """
-        from holdfast.core.picture import picture_of  # noqa: PLC0415 - it is made of tasks
+        from holdfast.core.json_form import plain  # noqa: PLC0415 - it is made of tasks
+        from holdfast.core.task_answers import TASK  # noqa: PLC0415
 
-        return picture_of(self)
+        written = TASK.write(self, whole=True, parameters=self.arguments, result=self.value)
+        return dict(plain(written))
 
     @property
     def trace_id(self) -> str:

@@ -8,10 +8,9 @@ from datetime import datetime
 
 from holdfast.core.task import Json
 from holdfast.errors import InvalidOption
-from holdfast.filters import FilterKeywords, where
+from holdfast.filters import JSON_WORDS, FilterKeywords, where
 
-_NAMES = {"states": "status", "name": "task_type", "name_prefix": "task_type_prefix"}
-"""Filter words whose JSON name is another."""
+_NAMES = JSON_WORDS | {"states": JSON_WORDS["state"]}
 
 
 def filter_of(words: FilterKeywords) -> dict[str, Json]:

@@ -8,31 +8,21 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
-from holdfast.core.task import (
-    Cost,
-    Json,
-    Priority,
-    Progress,
-    Reason,
-    State,
-    SubmitOutcome,
-    TaskError,
-    TaskId,
-    WorkerId,
-)
+from holdfast.core.task import Json, Priority, State, SubmitOutcome, TaskFields, TaskId
 from holdfast.core.token import Bounds, Scope
 
 
 class Submitted(NamedTuple):
     """The answer to one submitted task: `task_id` is the existing task's if it was not created.
 
-    `queue_position` goes by rank; None where it is not known.
+    `queue_position` goes by rank; None where it is not known. `trace_id` is that of a new task.
     """
 
     task_id: TaskId
     outcome: SubmitOutcome
     state: State
     queue_position: int | None
+    trace_id: str | None
 
     @property
     def created(self) -> bool:
@@ -40,43 +30,17 @@ class Submitted(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RemoteTask:
+class RemoteTask(TaskFields):
     """A task as the server shows it: `holdfast.Task` with its arguments and its result as JSON
-    values, secrets masked. All times are aware UTC.
+    values, secrets masked.
     """
 
-    id: TaskId
-    name: str
-    queue: str
-    priority: Priority
     effective_priority: Priority
-    state: State
-    parameters: Json = field(repr=False)
-    created_at: datetime
-    run_at: datetime
-    attempt: int
     max_retries: int | None
-    timeout: float | None
-    expires_at: datetime | None
-    started_at: datetime | None
-    finished_at: datetime | None
-    worker_id: WorkerId | None
-    unique_key: str | None
-    idempotency_key: str | None
-    lock: str | None
-    requires: frozenset[str]
-    tags: tuple[str, ...]
-    owner: str | None
+    parameters: Json = field(repr=False)
+    result: Json = field(repr=False)
     trace_id: str
     traceparent: str
-    parent_id: TaskId | None
-    callback: str | None
-    result: Json = field(repr=False)
-    error: TaskError | None
-    reason: Reason | None
-    progress: Progress | None
-    cost: Cost
-    cancel_requested: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

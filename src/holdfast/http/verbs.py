@@ -17,7 +17,9 @@ from holdfast.core.lifecycle import is_terminal
 from holdfast.core.limits import UNLIMITED
 from holdfast.core.query import Order
 from holdfast.core.stats import QueueStats, Stats
+from holdfast.core.store_answers import QUEUE, WORKER
 from holdfast.core.task import Json, Priority, State
+from holdfast.core.task_answers import HISTORY
 from holdfast.core.why import Why
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.options import Options, Tags, read_options
@@ -103,7 +105,7 @@ class Verbs:
     def get(self, task_id: TaskRef, *, traceback: bool = False) -> Talk[RemoteTask]:
         """The whole picture of one task. `traceback` takes an admin's token."""
         query = {"traceback": "true"} if traceback else {}
-        return reading.task((yield from ask("GET", _task(task_id), query=query)))
+        return reading.TASK.read((yield from ask("GET", _task(task_id), query=query)))
 
     def get_by_key(
         self, key: str, *, name: str | None = None, owner: str | None = None
@@ -137,7 +139,7 @@ class Verbs:
 
     def history(self, task_id: TaskRef) -> Talk[History]:
         """Every attempt and event of a task."""
-        return reading.history((yield from ask("GET", f"{_task(task_id)}/attempts")))
+        return HISTORY.read((yield from ask("GET", f"{_task(task_id)}/attempts")))
 
     def why(self, task_id: TaskRef) -> Talk[Why]:
         """Why the task is not running, in words, with its place in line."""
@@ -187,7 +189,7 @@ class Verbs:
     def queues(self) -> Talk[Sequence[QueueStats]]:
         """The queues with what waits and runs in each."""
         data = yield from ask("GET", "/api/v1/queues")
-        return [reading.queue(each) for each in data["queues"]]
+        return [QUEUE.read(each) for each in data["queues"]]
 
     def pause(self, queue: str) -> Talk[bool]:
         """Stop handing out this queue's tasks; running ones go on. False if it was paused."""
@@ -202,7 +204,7 @@ class Verbs:
     def workers(self) -> Talk[Sequence[WorkerInfo]]:
         """All workers known, newest first, dead and stopped ones too until they are pruned."""
         data = yield from ask("GET", "/api/v1/workers")
-        return [reading.worker(each) for each in data["workers"]]
+        return [WORKER.read(each) for each in data["workers"]]
 
     def drain(self, worker_id: str) -> Talk[None]:
         """Ask a worker to finish what it has and leave."""

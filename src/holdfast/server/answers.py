@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-import orjson
 from starlette.responses import Response
 
 from holdfast.core.task import Json
+from holdfast.views import to_json
 
 
 def answer(data: Json, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """An answer with this JSON; instants become RFC 3339 with a Z."""
-    body = orjson.dumps(data, option=orjson.OPT_UTC_Z)
-    return Response(body, status, headers, media_type="application/json")
+    return Response(to_json(data), status, headers, media_type="application/json")
 
 
 def nothing() -> Response:

@@ -14,7 +14,6 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-import orjson
 from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
@@ -30,6 +29,7 @@ from holdfast.server.news import Message, Place, news
 from holdfast.server.service import service_of
 from holdfast.server.shape import Shape
 from holdfast.server.watching import Watch, Watches, look
+from holdfast.views import to_json
 
 router = APIRouter(tags=["tasks"])
 
@@ -155,8 +155,7 @@ def _message(message: Message) -> bytes:
 
 
 def _encoded(event: str, data: Json) -> bytes:
-    body = orjson.dumps(data, option=orjson.OPT_UTC_Z)
-    return b"event: %s\ndata: %s\n\n" % (event.encode(), body)
+    return b"event: %s\ndata: %s\n\n" % (event.encode(), to_json(data))
 
 
 _FORGOTTEN = _encoded("end", {"status": None, "reason": "forgotten"})

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from holdfast.core.trace import read_traceparent
+from holdfast.definitions.tracing import current_traceparent
 
 SECURITY: Final = (
     (b"x-content-type-options", b"nosniff"),
@@ -24,11 +25,13 @@ SECURITY: Final = (
 
 
 def traceparent_of(request: Request) -> str | None:
-    """The trace that a request belongs to. One that is malformed, or comes twice, is as none: so
-    W3C Trace Context has it, and a proxy's mistake must not keep tasks out.
+    """The trace that a request belongs to, else the current span's. A header that is malformed, or
+    comes twice, is as none: so W3C Trace Context has it, and a proxy's mistake must not keep tasks
+    out.
     """
     given = request.headers.getlist("traceparent")
-    return read_traceparent(given[0]) if len(given) == 1 else None
+    named = read_traceparent(given[0]) if len(given) == 1 else None
+    return named or current_traceparent()
 
 
 class Headers:

@@ -18,10 +18,14 @@ import orjson
 
 from holdfast.core.attempt import Attempt, Event, History
 from holdfast.core.lifecycle import is_terminal
-from holdfast.core.task import Json, Task, TaskError
+from holdfast.core.task import Json, Task
+from holdfast.core.task_answers import ATTEMPT, EVENT, TASK
 
 _PLACE: Final = re.compile(r"(\d{1,9})\.(\d{1,9})\.([0-9a-f]{8})\.([0-9a-f]{8})", re.ASCII)
 _UNSEEN: Final = "00000000"
+_STATE: Final = (
+    *("status", "attempt", "reason", "run_at", "finished_at", "cancel_requested", "error"),
+)
 
 
 class Place(NamedTuple):
@@ -73,11 +77,11 @@ def news(snapshot: Snapshot, place: Place) -> Iterator[Message]:
             place = place._replace(events=place.events + 1)
         yield Message(place, told.event, told.data)
     if task.progress is not None:
-        data = _progress(task)
+        data = {"attempt": task.attempt, **TASK.pick(task, "progress")["progress"]}
         if place.progress != (seen := _hash(data)):
             place = place._replace(progress=seen)
             yield Message(place, "progress", data)
-    state = _state(task)
+    state = TASK.pick(task, *_STATE)
     if place.state != (seen := _hash(state)):
         place = place._replace(state=seen)
         yield Message(place, "state", state)
@@ -91,68 +95,19 @@ class _Told(NamedTuple):
 
 
 def _of_event(event: Event) -> _Told:
-    where = {"at": event.at, "attempt": event.attempt, "worker_id": event.worker_id}
-    if event.kind == "log":
-        return _Told(event.at, "log", {**where, "message": event.detail})
-    return _Told(event.at, "history", {"kind": event.kind, **where, "detail": event.detail})
+    return _Told(event.at, "log" if event.kind == "log" else "history", EVENT.write(event))
 
 
 def _edges(history: History) -> Iterator[_Told]:
     for attempt in history.attempts:
-        yield _Told(attempt.started_at, "history", _start(attempt), is_edge=True)
+        yield _edge("attempt_started", attempt, attempt.started_at, "cause")
         if attempt.ended_at is not None:
-            yield _Told(attempt.ended_at, "history", _end(attempt), is_edge=True)
+            yield _edge("attempt_ended", attempt, attempt.ended_at, "ended", "charged", "error")
 
 
-def _start(attempt: Attempt) -> Json:
-    return {
-        "kind": "attempt_started",
-        "at": attempt.started_at,
-        "attempt": attempt.number,
-        "worker_id": attempt.worker_id,
-        "cause": attempt.cause,
-    }
-
-
-def _end(attempt: Attempt) -> Json:
-    return {
-        "kind": "attempt_ended",
-        "at": attempt.ended_at,
-        "attempt": attempt.number,
-        "worker_id": attempt.worker_id,
-        "ended": attempt.ended,
-        "charged": attempt.charged,
-        "error": _error(attempt.error),
-    }
-
-
-def _progress(task: Task) -> Json:
-    assert task.progress is not None
-    said = task.progress
-    return {
-        "attempt": task.attempt,
-        "done": said.done,
-        "total": said.total,
-        "message": said.message,
-    }
-
-
-def _state(task: Task) -> Json:
-    return {
-        "status": task.state,
-        "attempt": task.attempt,
-        "reason": task.reason,
-        "run_at": task.run_at,
-        "finished_at": task.finished_at,
-        "cancel_requested": task.cancel_requested,
-        "error": _error(task.error),
-    }
-
-
-def _error(error: TaskError | None) -> Json:
-    if error is None:
-        return None
-    return {"type": error.type, "message": error.message, "retriable": error.retriable}
+def _edge(kind: str, attempt: Attempt, at: datetime, *more: str) -> _Told:
+    about = ATTEMPT.pick(attempt, "attempt", "worker_id", *more)
+    return _Told(at, "history", {"kind": kind, "at": at, **about}, is_edge=True)
 
 
 def _hash(data: Json) -> str:

@@ -9,15 +9,15 @@ from starlette.requests import Request
 from holdfast.app import Holdfast
 from holdfast.client import Client
 from holdfast.core.task import Json, Task
+from holdfast.core.task_answers import TASK, BriefTask
 from holdfast.core.token import Scope, Token
 from holdfast.errors import StoreUnavailable
-from holdfast.server import views
 from holdfast.server.access import TOKEN
 from holdfast.server.limits import Windows
 from holdfast.server.numbers import Gauge
 from holdfast.server.reach import Reach
 from holdfast.server.submission import Submissions
-from holdfast.server.views import TaskView
+from holdfast.views import TaskView
 
 
 class Service:
@@ -53,17 +53,12 @@ class Service:
     async def shown(self, request: Request, task: Task) -> Json:
         """A task for the request's token: all of it to those who may read."""
         if not token_of(request).may(Scope.READ):
-            return views.brief(task)
-        return (await self.view(await self.verbs())).task(task)
+            return TASK.pick(task, *BriefTask.__annotations__)
+        return (await self.view()).task(task)
 
-    async def view(self, client: Client, *, with_traceback: bool = False) -> TaskView:
+    async def view(self, *, with_traceback: bool = False) -> TaskView:
         """How tasks are shown now."""
-        return TaskView(
-            self.holdfast.registry,
-            self.settings.aging,
-            await client.now(),
-            with_traceback=with_traceback,
-        )
+        return await TaskView.of(await self.verbs(), with_traceback=with_traceback)
 
 
 def service_of(request: Request) -> Service:

@@ -132,7 +132,7 @@ class Shell:
         """Submit a task of the shop and return its id."""
         data = [] if payload is None else [json.dumps(payload)]
         added = self.ok("submit", "shop:app", name, *data, *options)
-        return str(added["id"])
+        return str(added["task_id"])
 
     def work(self, *options: str) -> None:
         """Run everything that is ready."""

@@ -16,14 +16,14 @@ def test_submit_prints_the_id_for_people_and_the_outcome_for_machines(fresh: She
 
     assert text.code == 0
     assert len(text.out.strip()) == 36
-    assert set(data) == {"id", "created", "outcome", "state", "trace_id"}
-    assert (data["created"], data["outcome"], data["state"]) == (True, "created", "queued")
+    assert set(data) == {"task_id", "status", "queue_position", "existing", "trace_id"}
+    assert (data["existing"], data["status"], data["queue_position"]) == (False, "queued", 2)
 
 
 def test_submit_reads_arguments_from_standard_input(fresh: Shell) -> None:
     ran = fresh.run("submit", "shop:app", "send_mail", "-", "--json", stdin='{"to": "ann"}')
 
-    assert fresh.ok("task", "get", ran.json["id"])["payload"]["to"] == "ann"
+    assert fresh.ok("task", "get", ran.json["task_id"])["parameters"]["to"] == "ann"
 
 
 def test_submit_passes_every_option_on(fresh: Shell) -> None:
@@ -49,7 +49,7 @@ def test_a_second_submit_of_a_unique_key_says_that_the_first_is_there(fresh: She
     again = fresh.ok("submit", "shop:app", "send_mail", '{"to": "bob"}', "--unique-key", "only")
     text = fresh.run("submit", "shop:app", "send_mail", '{"to": "c"}', "--unique-key", "only").out
 
-    assert (again["id"], again["created"], again["outcome"]) == (first, False, "unique_key")
+    assert (again["task_id"], again["existing_by"]) == (first, "unique_key")
     assert "was there already (unique key)" in text
 
 
@@ -81,7 +81,7 @@ def test_cancel_ends_a_waiting_task_and_refuses_an_ended_one(fresh: Shell) -> No
     first = fresh.ok("task", "cancel", task_id)
     second = fresh.run("task", "cancel", task_id, "--json")
 
-    assert first["tasks"][0]["state"] == "cancelled"
+    assert first["tasks"][0]["status"] == "cancelled"
     assert second.code == 1
     assert second.error["code"] == "invalid_transition"
 
@@ -100,15 +100,15 @@ def test_dead_letters_are_counted_asked_about_and_replayed(fresh: Shell) -> None
     ids = {fresh.submit("bill", {"customer": name}) for name in "abc"}
     fresh.work()
 
-    listed = {task["id"] for task in fresh.ok("dead", "list", "--name", "shop.bill")["tasks"]}
+    listed = {task["task_id"] for task in fresh.ok("dead", "list", "--name", "shop.bill")["tasks"]}
     dry = fresh.ok("dead", "replay", "--all", "--dry-run")
     unasked = fresh.run("dead", "replay", "--all", "--json")
     replayed = fresh.ok("dead", "replay", "--name", "shop.bill", "--pace", "2/m", "--yes")
 
     assert listed == ids
-    assert dry == {"replayed": 0, "would_be": 3, "dry_run": True}
+    assert dry == {"action": "replay", "dry_run": True, "tasks": 3}
     assert (unasked.code, unasked.error["code"]) == (2, "not_confirmed")
-    assert replayed == {"replayed": 3, "dry_run": False}
+    assert replayed == {"action": "replay", "dry_run": False, "tasks": 3}
     starts = sorted(task["run_at"] for task in fresh.ok("task", "list")["tasks"])
     assert starts[0] < starts[1] < starts[2]
 
@@ -120,7 +120,7 @@ def test_dead_letters_are_discarded_for_good(fresh: Shell) -> None:
     text = fresh.run("dead", "discard", gone, "--yes")
 
     assert (text.code, text.out) == (0, "Discarded 1 task.\n")
-    assert [task["id"] for task in fresh.ok("dead", "list")["tasks"]] == [kept]
+    assert [task["task_id"] for task in fresh.ok("dead", "list")["tasks"]] == [kept]
     assert fresh.run("task", "get", gone).code == 1
 
 
@@ -157,7 +157,7 @@ def test_a_paused_queue_holds_its_tasks_until_resumed(fresh: Shell) -> None:
     assert "queue_paused" in [reason["code"] for reason in held["reasons"]]
     assert [(queue["queue"], queue["paused"]) for queue in listed] == [("default", True)]
     assert resumed == {"queue": "default", "paused": False, "changed": True, "known": True}
-    assert fresh.ok("task", "get", task_id)["state"] == "completed"
+    assert fresh.ok("task", "get", task_id)["status"] == "completed"
 
 
 def test_pausing_a_name_that_nothing_has_is_done_and_said(fresh: Shell) -> None:
@@ -181,7 +181,7 @@ def test_watching_a_task_follows_it_to_its_end(fresh: Shell) -> None:
 
     assert worker.wait(30) == 0
     seen = [json.loads(line) for line in ran.out.splitlines()]
-    assert seen[-1]["state"] == "completed"
+    assert seen[-1]["status"] == "completed"
     assert any(0 < (task["progress"] or {"done": 0})["done"] < 4 for task in seen)
 
 
@@ -191,8 +191,8 @@ def test_a_worker_serves_only_the_queues_it_was_told(fresh: Shell) -> None:
 
     fresh.work("-q", "mine", "-c", "2", "--processes", "2", "--capability", "gpu", "--lease", "5s")
 
-    assert fresh.ok("task", "get", mine)["state"] == "completed"
-    assert fresh.ok("task", "get", other)["state"] == "queued"
+    assert fresh.ok("task", "get", mine)["status"] == "completed"
+    assert fresh.ok("task", "get", other)["status"] == "queued"
     workers = fresh.ok("workers", "--all")["workers"]
     assert {worker["capacity"] for worker in workers} == {2}
     assert {tuple(worker["capabilities"]) for worker in workers} == {("gpu",)}
@@ -228,12 +228,12 @@ def test_a_worker_can_be_asked_to_drain(fresh: Shell) -> None:
         deadline = time.monotonic() + 30
         while not (known := fresh.ok("workers")["workers"]):
             assert time.monotonic() < deadline
-        asked = fresh.ok("drain", known[0]["id"])
+        asked = fresh.ok("drain", known[0]["worker_id"])
         code = worker.wait(30)
     finally:
         worker.kill()
 
-    assert asked == {"worker_id": known[0]["id"], "drain_requested": True}
+    assert asked == {"worker_id": known[0]["worker_id"], "drain_requested": True}
     assert code == 0
 
 
@@ -245,17 +245,21 @@ def test_tasks_are_cancelled_retried_and_forgotten_by_filter(fresh: Shell) -> No
 
     unasked = fresh.run("task", "cancel", *by_tag, "--json")
     assert (unasked.code, "Cancel 2 tasks?" in unasked.error["message"]) == (2, True)
-    assert fresh.ok("task", "cancel", *by_tag, "--dry-run")["would_be"] == 2
-    assert fresh.ok("task", "cancel", *by_tag, "--yes") == {"cancelled": 2, "dry_run": False}
+    assert fresh.ok("task", "cancel", *by_tag, "--dry-run")["tasks"] == 2
+    assert fresh.ok("task", "cancel", *by_tag, "--yes") == {
+        "action": "cancel",
+        "dry_run": False,
+        "tasks": 2,
+    }
 
     assert fresh.run("task", "retry", *by_tag).out == "No task matches.\n"
     again = ("task", "retry", *by_tag, "--state", "cancelled", "--yes")
-    assert fresh.ok(*again) == {"retried": 2, "dry_run": False}
-    assert fresh.ok("task", "discard", *by_tag, "--dry-run")["would_be"] == 0
+    assert fresh.ok(*again) == {"action": "retry", "dry_run": False, "tasks": 2}
+    assert fresh.ok("task", "discard", *by_tag, "--dry-run")["tasks"] == 0
 
     fresh.ok("task", "cancel", *by_tag, "--yes")
     assert fresh.run("task", "discard", *by_tag, "--yes").out == "Discarded 2 tasks.\n"
-    assert [task["id"] for task in fresh.ok("task", "list")["tasks"]] == [kept]
+    assert [task["task_id"] for task in fresh.ok("task", "list")["tasks"]] == [kept]
 
 
 def test_the_beginning_of_an_id_is_enough_if_it_is_the_only_one(fresh: Shell) -> None:
@@ -264,12 +268,12 @@ def test_the_beginning_of_an_id_is_enough_if_it_is_the_only_one(fresh: Shell) ->
     # Ids of one second share eight characters and more; the last are random.
     short = first[:30].replace("-", "").upper()
 
-    assert fresh.ok("task", "get", short)["id"] == first
-    assert fresh.ok("task", "get", "--key", "mail-1")["id"] == first
+    assert fresh.ok("task", "get", short)["task_id"] == first
+    assert fresh.ok("task", "get", "--key", "mail-1")["task_id"] == first
     both = fresh.run("task", "why", first[:9])
     assert (both.code, first in both.err, second in both.err) == (2, True, True)
     assert fresh.run("task", "why", "ffffffff").code == 1
-    assert fresh.ok("task", "cancel", short)["tasks"][0]["id"] == first
+    assert fresh.ok("task", "cancel", short)["tasks"][0]["task_id"] == first
 
 
 def test_tasks_are_found_by_when_they_ended(fresh: Shell) -> None:
@@ -279,7 +283,7 @@ def test_tasks_are_found_by_when_they_ended(fresh: Shell) -> None:
     ended_at = fresh.ok("task", "get", done)["finished_at"]
 
     def found(*options: str) -> list[str]:
-        return [task["id"] for task in fresh.ok("task", "list", *options)["tasks"]]
+        return [task["task_id"] for task in fresh.ok("task", "list", *options)["tasks"]]
 
     assert found("--ended-after", "1h") == [done]
     assert found("--ended-after", ended_at) == [done]

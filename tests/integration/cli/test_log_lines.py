@@ -46,7 +46,7 @@ def test_a_handlers_own_lines_name_its_task_in_every_executor(fresh: Shell, name
     assert [line["event"].split()[-1] for line in mine] == ["on", "mailed"]
     assert mine[1]["size"] == 3
     for line in mine:
-        about = (task["id"], name, 1, task["trace_id"])
+        about = (task["task_id"], name, 1, task["trace_id"])
         assert tuple(line[field] for field in ABOUT) == about
         assert line["level"] == "info"
 
@@ -57,7 +57,7 @@ def test_start_and_completion_are_logged_with_the_same_four_words(fresh: Shell, 
 
     lines = work(fresh)
 
-    about = {field: task[key] for field, key in (("task_id", "id"), ("trace_id", "trace_id"))}
+    about = {field: task[field] for field in ("task_id", "trace_id")}
     about |= {"task_name": name, "attempt": 1}
     told = [line for line in lines if line["event"].startswith("task.")]
     assert [line["event"] for line in told] == ["task.started", "task.completed"]
@@ -76,7 +76,7 @@ def test_a_failure_is_logged_with_its_traceback_and_so_is_what_the_handler_caugh
     assert dead["exception"].startswith("Traceback (most recent call last):")
     assert dead["exception"].rstrip().endswith("ValueError: outer")
     (caught,) = [line for line in lines if line["logger"] == "shop.orders"]
-    assert (caught["event"], caught["task_id"]) == ("could not\nfinish", task["id"])
+    assert (caught["event"], caught["task_id"]) == ("could not\nfinish", task["task_id"])
     assert "KeyError: 'inner'" in caught["exception"]
 
 
@@ -84,15 +84,15 @@ def test_a_traceback_is_shown_by_get_and_history(fresh: Shell) -> None:
     task = submit(fresh, "fails")
     work(fresh)
 
-    got = fresh.run("task", "get", task["id"]).out
-    history = fresh.run("task", "history", task["id"]).out
-    short = fresh.run("task", "history", task["id"], "--no-traceback").out
+    got = fresh.run("task", "get", task["task_id"]).out
+    history = fresh.run("task", "history", task["task_id"]).out
+    short = fresh.run("task", "history", task["task_id"], "--no-traceback").out
 
     assert "ValueError: outer" in got.partition("Traceback:")[2]
     assert "ValueError: outer" in history.partition("Traceback of attempt 1:")[2]
     assert "Traceback" not in short
-    assert fresh.ok("task", "get", task["id"])["error"]["traceback"]
-    assert fresh.ok("task", "history", task["id"])["attempts"][0]["error"]["traceback"]
+    assert fresh.ok("task", "get", task["task_id"])["error"]["traceback"]
+    assert fresh.ok("task", "history", task["task_id"])["attempts"][0]["error"]["traceback"]
 
 
 def test_a_line_about_another_task_is_no_fault_and_loses_neither(fresh: Shell) -> None:
@@ -101,12 +101,12 @@ def test_a_line_about_another_task_is_no_fault_and_loses_neither(fresh: Shell) -
     lines = work(fresh)
 
     own = next(line for line in lines if line["event"] == "looked at it")
-    assert (own["task_id"], own["task_id_"]) == (task["id"], 99)
+    assert (own["task_id"], own["task_id_"]) == (task["task_id"], 99)
     assert (own["attempt"], own["attempt_"]) == (1, "first")
-    other = fresh.ok("task", "get", task["id"])["result"]
+    other = fresh.ok("task", "get", task["task_id"])["result"]
     submitted = next(line for line in lines if line["event"] == "task.submitted")
     assert submitted["task_id"] == other
-    assert fresh.ok("task", "get", task["id"])["state"] == "completed"
+    assert fresh.ok("task", "get", task["task_id"])["status"] == "completed"
 
 
 @pytest.mark.parametrize("options", [(), ("--name", "mail")])
@@ -148,8 +148,10 @@ def test_logging_that_the_program_has_set_up_stays_as_it_is(fresh: Shell) -> Non
 
     ran = fresh.run("worker", "configured:app", "--burst")
 
-    assert f"MINE shop {task['id']} hello" in ran.err.splitlines()
-    assert f"MINE holdfast.worker {task['id']} task.started task_id={task['id']}" in ran.err
+    assert f"MINE shop {task['task_id']} hello" in ran.err.splitlines()
+    assert (
+        f"MINE holdfast.worker {task['task_id']} task.started task_id={task['task_id']}" in ran.err
+    )
     rest = [line for line in ran.err.splitlines() if not line.startswith("MINE ")]
     assert rest == []
 
@@ -160,7 +162,7 @@ def test_json_that_was_asked_for_is_given_to_handlers_of_the_programs_own(fresh:
     lines = work(fresh, app="configured:app")
 
     (hello,) = [line for line in lines if line["event"] == "hello"]
-    assert (hello["logger"], hello["task_id"]) == ("shop", task["id"])
+    assert (hello["logger"], hello["task_id"]) == ("shop", task["task_id"])
 
 
 def test_a_worker_that_cannot_start_says_so_in_json(fresh: Shell) -> None:

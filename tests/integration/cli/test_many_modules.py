@@ -62,7 +62,7 @@ def has_run(shell: Shell, app: str, *options: str) -> list[object]:
     ran = shell.run("worker", app, "--burst", *options)
     assert ran.code == 0, ran.err
     tasks = shell.ok("task", "list")["tasks"]
-    return sorted(shell.ok("task", "get", task["id"])["result"] for task in tasks)
+    return sorted(shell.ok("task", "get", task["task_id"])["result"] for task in tasks)
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def test_a_server_answers_until_it_is_told_to_stop(fresh: Shell) -> None:
             seen = fresh.ok("task", "get", sent.task_id)
         code = server.end()
 
-    assert seen["state"] == "queued"
+    assert seen["status"] == "queued"
     assert code == 0
     assert "Traceback" not in server.said
 
@@ -194,12 +194,12 @@ def test_a_server_rescues_the_tasks_of_a_dead_worker(fresh: Shell) -> None:
     times = {"HOLDFAST_LEASE": "2s", "HOLDFAST_HEARTBEAT": "0.3s", "HOLDFAST_SWEEP": "0.3s"}
     task_id = fresh.submit("steps", {"seconds": 600})
     worker = fresh.start("worker", "shop:app", "-q", "steps", stdout=subprocess.DEVNULL, **times)
-    until(lambda: fresh.ok("task", "get", task_id)["state"] == "running")
+    until(lambda: fresh.ok("task", "get", task_id)["status"] == "running")
     os.kill(worker.pid, signal.SIGKILL)
     worker.wait(PATIENCE)
 
     with running(fresh, "server", "shop:app", "--port", "0", **times) as server:
-        until(lambda: fresh.ok("task", "get", task_id)["state"] != "running", server)
+        until(lambda: fresh.ok("task", "get", task_id)["status"] != "running", server)
 
     history = fresh.ok("task", "history", task_id)
     assert history["attempts"][0]["ended"] == "worker_lost"

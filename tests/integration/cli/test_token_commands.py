@@ -24,7 +24,7 @@ def test_a_token_can_have_several_scopes(fresh: Shell) -> None:
     made = fresh.ok("token", "create", "-s", "read", "-s", "submit")
 
     assert made["scopes"] == ["read", "submit"]
-    assert made["token"].startswith(f"hf_{made['id']}_")
+    assert made["token"].startswith(f"hf_{made['token_id']}_")
     assert made["expires_at"] is None
 
 
@@ -32,9 +32,9 @@ def test_a_revoked_token_is_listed_only_when_asked_for(fresh: Shell) -> None:
     made = fresh.ok("token", "create", "--scope", "admin")
 
     done = fresh.run("token", "revoke", made["token"])
-    again = fresh.run("token", "revoke", made["id"])
+    again = fresh.run("token", "revoke", made["token_id"])
 
-    assert (done.code, done.out) == (0, f"{made['id']} is revoked.\n")
+    assert (done.code, done.out) == (0, f"{made['token_id']} is revoked.\n")
     assert made["token"] not in done.out
     assert again.code == 1
     assert fresh.ok("token", "list")["tokens"] == []
@@ -59,7 +59,7 @@ def test_secret_arguments_are_stars_on_the_screen_and_in_json(fresh: Shell) -> N
     data = fresh.ok("task", "get", task_id)
     text = fresh.run("task", "get", task_id).out
 
-    assert data["payload"] == {"user": "ann", "password": "**********", "pin": "**********"}
+    assert data["parameters"] == {"user": "ann", "password": "**********", "pin": "**********"}
     assert "hunter2" not in text
     assert "4711" not in text.replace(task_id, "")
     fresh.work()

@@ -54,7 +54,7 @@ class Heard:
     @property
     def story(self) -> list[str]:
         return [
-            data.get("kind") or data.get("message") or data.get("status") or event
+            data.get("detail") or data.get("kind") or data.get("status") or event
             for event, data, _ in self.messages
         ]
 

@@ -34,6 +34,7 @@ def test_a_submitted_task_is_acknowledged_and_runs(either_server: LiveServer) ->
         "status": "queued",
         "queue_position": 1,
         "existing": False,
+        "trace_id": task_id.replace("-", ""),
     }
     assert either_server.app.get(task_id).result == b"3"
 

@@ -34,8 +34,8 @@ async def test_a_task_shows_arguments_and_result_as_values_and_secrets_as_stars(
     assert task.arguments == {"user": "ann", "password": "**********"}
     assert (before.value, task.value) == (None, {"welcome": "ann"})
     whole = task.to_dict()
-    assert (whole["payload"], whole["result"]) == (task.arguments, task.value)
-    assert (whole["id"], whole["state"], whole["error"]) == (task.id, "completed", None)
+    assert (whole["parameters"], whole["result"]) == (task.arguments, task.value)
+    assert (whole["task_id"], whole["status"], whole["error"]) == (task.id, "completed", None)
     assert "hunter2" not in json.dumps(whole)
 
 

@@ -72,7 +72,7 @@ ENDED = Snapshot(
 
 def kinds(snapshot: Snapshot, place: Place) -> list[str]:
     return [
-        message.data.get("kind") or message.data.get("message") or message.event
+        message.data.get("detail") or message.data.get("kind") or message.event
         for message in news(snapshot, place)
     ]
 

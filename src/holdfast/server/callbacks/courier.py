@@ -9,16 +9,17 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-
-import orjson
+from typing import Final
 
 from holdfast.client import Client
 from holdfast.core.callback import Callback
 from holdfast.core.task import Json, Task
+from holdfast.core.task_answers import TASK
 from holdfast.errors import TaskNotFound
 from holdfast.logs import EventLog
 from holdfast.server.callbacks.posting import TIME_LIMIT, CallFailed, NotCalled, post
 from holdfast.server.callbacks.signing import HEADER, sign
+from holdfast.views import to_json
 from holdfast.worker.version import version
 
 log = EventLog("holdfast.server")
@@ -31,6 +32,10 @@ FIRST_PAUSE, LONGEST_PAUSE = 5.0, 3600.0
 """Seconds between two tries: doubled each time, jittered. Ten tries take about an hour and a
 half."""
 GONE = 410
+TOLD: Final = (
+    *("task_id", "task_type", "queue", "status", "reason", "attempt", "created_at"),
+    *("last_started_at", "finished_at", "error", "trace_id", "tags", "owner"),
+)
 
 
 class Courier:
@@ -69,7 +74,7 @@ class Courier:
     async def _post(self, notice: Callback) -> int:
         settings = self._client.settings
         task = await self._client.get(notice.task_id)
-        body = orjson.dumps(told(task), option=orjson.OPT_UTC_Z)
+        body = to_json(told(task))
         headers = {
             "Content-Type": "application/json",
             "User-Agent": f"holdfast/{version()}",
@@ -91,21 +96,4 @@ def pause_after(tries: int) -> float | None:
 
 def told(task: Task) -> Json:
     """What a receiver is told. Neither arguments nor result: who may see those can ask for them."""
-    error = task.error
-    return {
-        "task_id": task.id,
-        "task_type": task.name,
-        "queue": task.queue,
-        "status": task.state,
-        "reason": task.reason,
-        "attempt": task.attempt,
-        "created_at": task.created_at,
-        "started_at": task.started_at,
-        "finished_at": task.finished_at,
-        "error": None
-        if error is None
-        else {"type": error.type, "message": error.message, "retriable": error.retriable},
-        "trace_id": task.trace_id,
-        "tags": task.tags,
-        "owner": task.owner,
-    }
+    return TASK.pick(task, *TOLD)

@@ -132,22 +132,22 @@ class Discard(TypedDict, total=False):
 
 
 @with_config(SPELLED)
-class Search(LivingMarks, Paging, total=False):
+class Look(TypedDict, total=False):
+    """The query of one task, and part of that of a list."""
+
+    traceback: words.YesNo
+
+
+@with_config(SPELLED)
+class Search(LivingMarks, Paging, Look, total=False):
     """The query of a list of tasks."""
 
     status: words.Statuses
 
 
 @with_config(SPELLED)
-class DeadSearch(Marks, Paging, total=False):
+class DeadSearch(Marks, Paging, Look, total=False):
     """The query of a list of dead letters."""
-
-
-@with_config(SPELLED)
-class Look(TypedDict, total=False):
-    """The query of one task."""
-
-    traceback: words.YesNo
 
 
 @with_config(SPELLED)

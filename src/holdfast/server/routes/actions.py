@@ -9,12 +9,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from holdfast.core.query import TaskFilter
+from holdfast.core.task_answers import ActionAnswer
 from holdfast.server.access import TASKS
 from holdfast.server.answers import answer
 from holdfast.server.bodies import read_json
 from holdfast.server.documented import documented
 from holdfast.server.filters import filter_of
-from holdfast.server.models.answers import ActionAnswer
 from holdfast.server.models.tasks import Action
 from holdfast.server.problems import Refused
 from holdfast.server.reach import Reach

@@ -11,12 +11,12 @@ from starlette.responses import Response
 
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State
+from holdfast.core.task_answers import ActionAnswer, TaskPage
 from holdfast.errors import InvalidTransition
 from holdfast.server.answers import answer
 from holdfast.server.bodies import read_optional_json
 from holdfast.server.documented import TASK_ID, documented
 from holdfast.server.filters import filter_of
-from holdfast.server.models.answers import ActionAnswer, TaskPage
 from holdfast.server.models.tasks import DeadSearch, Discard, NoQuery, Replay, Search
 from holdfast.server.routes.actions import done
 from holdfast.server.routes.tasks import STEERED, page_of, retried

@@ -13,21 +13,21 @@ from typing_extensions import TypedDict
 
 from holdfast.client import SLICE, Client
 from holdfast.core.task import Added, Json
+from holdfast.core.task_answers import Accepted, Submitted, SubmittedMany
 from holdfast.definitions.call import Call
 from holdfast.errors import HoldfastError, IdempotencyConflict, PayloadRefused
-from holdfast.server import views
 from holdfast.server.access import TASKS
 from holdfast.server.answers import answer
 from holdfast.server.bodies import JSON, LINES, parse, read_body, read_lines, require
 from holdfast.server.documented import documented
 from holdfast.server.headers import traceparent_of
 from holdfast.server.models import words
-from holdfast.server.models.answers import Accepted, Submitted, SubmittedMany
 from holdfast.server.problems import Refused, refusal_of
 from holdfast.server.reach import Reach
 from holdfast.server.service import Service, service_of
 from holdfast.server.shape import SPELLED, Shape
 from holdfast.server.submission import ROOM, SUBMIT
+from holdfast.views import submitted
 
 router = APIRouter(tags=["tasks"])
 
@@ -74,8 +74,9 @@ async def submit(request: Request) -> Response:
     call = reach.bounded(service.submissions.one(body))
     client = await service.verbs()
     await service.gauge.look(client)
-    added = (await reach.submit_many([call], traceparent_of(request)))[0]
-    told = views.submitted(added, _position(service, client, call, added))
+    trace = traceparent_of(request)
+    added = (await reach.submit_many([call], trace))[0]
+    told = _told(service, client, call, added, trace)
     return answer(told, 201 if added.created else 200)
 
 
@@ -86,7 +87,7 @@ async def _submit_array(
     await service.gauge.look(client)
     added = await reach.submit_many(calls, traceparent)
     told = [
-        views.submitted(each, _position(service, client, call, each))
+        _told(service, client, call, each, traceparent)
         for call, each in zip(calls, added, strict=True)
     ]
     return answer({"tasks": told}, 201)
@@ -154,6 +155,13 @@ class Stream:
         self.told["existing"] += sum(not each.created for each in added)
         if "task_ids" in self.told:
             self.told["task_ids"] += [each.task_id for each in added]
+
+
+def _told(
+    service: Service, client: Client, call: Call[Any], added: Added, trace: str | None
+) -> dict[str, Json]:
+    trace = call.options.traceparent or trace
+    return submitted(added, _position(service, client, call, added), trace)
 
 
 def _position(service: Service, client: Client, call: Call[Any], added: Added) -> int | None:

@@ -10,13 +10,20 @@ from starlette.responses import Response
 
 from holdfast.core.query import Order, TaskFilter
 from holdfast.core.task import Task
+from holdfast.core.task_answers import (
+    HISTORY,
+    WHY,
+    BriefTask,
+    HistoryAnswer,
+    TaskAnswer,
+    TaskPage,
+    WhyAnswer,
+)
 from holdfast.errors import InvalidOption
-from holdfast.server import views
 from holdfast.server.access import TASKS
 from holdfast.server.answers import answer
 from holdfast.server.documented import TASK_ID, documented
 from holdfast.server.filters import filter_of
-from holdfast.server.models.answers import BriefTask, HistoryAnswer, TaskAnswer, TaskPage, WhyAnswer
 from holdfast.server.models.tasks import Look, NoQuery, Search
 from holdfast.server.pages import newest_of, read_page
 from holdfast.server.problems import Refused
@@ -50,6 +57,7 @@ async def list_tasks(request: Request) -> Response:
 
 async def page_of(request: Request, which: TaskFilter, words: Search) -> Response:
     """A page of the tasks that match."""
+    wants_traceback = wants(request, words)
     service = service_of(request)
     reach = await service.reach(request)
     try:
@@ -69,7 +77,8 @@ async def page_of(request: Request, which: TaskFilter, words: Search) -> Respons
             "this cursor belongs to a list that is sorted in another way; begin anew without it",
             field="cursor",
         ) from None
-    return answer((await service.view(await service.verbs())).page(page))
+    view = await service.view(with_traceback=wants_traceback)
+    return answer(view.page(page))
 
 
 @router.get(
@@ -84,16 +93,16 @@ async def page_of(request: Request, which: TaskFilter, words: Search) -> Respons
     ),
 )
 async def get_task(request: Request) -> Response:
-    wants_traceback = wants(request)
+    wants_traceback = wants(request, LOOK.read_query(request.query_params))
     service = service_of(request)
     task = await (await service.reach(request)).get(request.path_params["task_id"])
-    view = await service.view(await service.verbs(), with_traceback=wants_traceback)
+    view = await service.view(with_traceback=wants_traceback)
     return answer(view.task(task))
 
 
-def wants(request: Request) -> bool:
+def wants(request: Request, words: Look) -> bool:
     """Whether the traceback is asked for; 403 for those who may not see it."""
-    asked = LOOK.read_query(request.query_params).get("traceback") == "true"
+    asked = words.get("traceback") == "true"
     if asked and not is_admin(request):
         raise Refused(403, "insufficient_scope", "tracebacks are for tokens with the scope admin")
     return asked
@@ -169,12 +178,13 @@ async def retried(request: Request) -> Task:
     ),
 )
 async def get_attempts(request: Request) -> Response:
-    wants_traceback = wants(request)
+    wants_traceback = wants(request, LOOK.read_query(request.query_params))
     service = service_of(request)
     task_id: str = request.path_params["task_id"]
     history = await (await service.reach(request)).history(task_id)
-    view = await service.view(await service.verbs(), with_traceback=wants_traceback)
-    return answer(view.history(task_id.strip().lower(), newest_of(history)))
+    return answer(
+        HISTORY.write(newest_of(history), whole=wants_traceback, task_id=task_id.strip().lower())
+    )
 
 
 @router.get(
@@ -190,7 +200,7 @@ async def get_attempts(request: Request) -> Response:
 async def get_why(request: Request) -> Response:
     PLAIN.read_query(request.query_params)
     reach = await service_of(request).reach(request)
-    return answer(views.why(await reach.why(request.path_params["task_id"])))
+    return answer(WHY.write(await reach.why(request.path_params["task_id"])))
 
 
 async def _shown(request: Request, task: Task) -> Response:

@@ -6,13 +6,12 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfast.core.store_answers import TOKEN, NewTokenAnswer, TokenList
 from holdfast.core.token import Scope
 from holdfast.errors import InvalidOption
-from holdfast.server import views
 from holdfast.server.answers import answer, nothing
 from holdfast.server.bodies import read_json
 from holdfast.server.documented import TOKEN_ID, documented
-from holdfast.server.models.answers import NewTokenAnswer, TokenList
 from holdfast.server.models.tasks import NoQuery
 from holdfast.server.models.tokens import NewToken
 from holdfast.server.problems import Refused
@@ -30,7 +29,7 @@ TOKENS = "/api/v1/tokens"
 async def list_tokens(request: Request) -> Response:
     PLAIN.read_query(request.query_params)
     client = await service_of(request).verbs()
-    return answer({"tokens": [views.token(each) for each in await client.tokens.list()]})
+    return answer({"tokens": [TOKEN.write(each) for each in await client.tokens.list()]})
 
 
 @router.post(
@@ -65,7 +64,7 @@ async def create_token(request: Request) -> Response:
     except InvalidOption as error:
         # Each word is well formed, only together they make no sense.
         raise Refused(409, "conflicting_options", str(error), field=error.option) from None
-    return answer(views.token(made) | {"token": text}, 201)
+    return answer(TOKEN.write(made, token=text), 201)
 
 
 @router.delete(

@@ -6,11 +6,10 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
+from holdfast.core.store_answers import WORKER, DrainAnswer, WorkerList
 from holdfast.errors import WorkerNotFound
-from holdfast.server import views
 from holdfast.server.answers import answer
 from holdfast.server.documented import WORKER_ID, documented
-from holdfast.server.models.answers import DrainAnswer, WorkerList
 from holdfast.server.models.tasks import NoQuery
 from holdfast.server.service import service_of
 from holdfast.server.shape import Shape
@@ -24,7 +23,7 @@ PLAIN = Shape(NoQuery)
 async def list_workers(request: Request) -> Response:
     PLAIN.read_query(request.query_params)
     client = await service_of(request).verbs()
-    return answer({"workers": [views.worker(each) for each in await client.workers()]})
+    return answer({"workers": [WORKER.write(each) for each in await client.workers()]})
 
 
 @router.post(
