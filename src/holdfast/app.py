@@ -16,7 +16,8 @@ from weakref import WeakSet
 
 import orjson
 
-from holdfast.bridge import at_exit
+from holdfast.app_connection import AppConnection
+from holdfast.asyncio_tools.bridge import at_exit
 from holdfast.client import Client
 from holdfast.core.task import Json, Task
 from holdfast.definitions.call import Call, submit_calls, submit_calls_async
@@ -26,10 +27,9 @@ from holdfast.definitions.handle import Handle
 from holdfast.definitions.options import SubmitKeywords, TaskKeywords
 from holdfast.definitions.registry import Registry
 from holdfast.errors import HoldfastError, InvalidOption
-from holdfast.face import Face
 from holdfast.filters import TaskRef, read_id
-from holdfast.link import Link
 from holdfast.settings import Names, Settings, SettingsKeywords
+from holdfast.sync_facade import SyncFacade
 from holdfast.wiring import open_dispatcher, open_store
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Holdfast(Face):
+class Holdfast(SyncFacade):
     """A task queue: `app = Holdfast()`, `@app.task`, `f.submit(…)`.
 
     Keywords are settings (see `holdfast.settings`). Nothing is opened before it is needed. Use it
@@ -54,7 +54,7 @@ class Holdfast(Face):
         self.settings = Settings.load(**settings)
         self.registry = Registry()
         self._searches: list[Search] = []
-        self._link: Link | None = None
+        self._connection: AppConnection | None = None
         self._lock = threading.Lock()
         _APPS.add(self)
 
@@ -105,13 +105,13 @@ class Holdfast(Face):
     @property
     def client(self) -> Client:
         """The async verbs. Its store is open inside `async with app`, or after `open()`."""
-        return self._linked().client
+        return self._connected().client
 
     async def verbs(self) -> Client:
-        link = self._linked()
-        if not link.is_open:
-            await link.open()
-        return link.client
+        connection = self._connected()
+        if not connection.is_open:
+            await connection.open()
+        return connection.client
 
     def submit_many(
         self, calls: Sequence[Call[R]], *, connection: object | None = None
@@ -213,7 +213,7 @@ class Holdfast(Face):
         return self.wait_for(self.migrate_async())
 
     async def migrate_async(self) -> Sequence[int]:
-        # Not through an open link: a store with an old schema refuses to open.
+        # Not through an open connection: a store with an old schema refuses to open.
         store = open_store(self.settings.url)
         try:
             return await store.migrate()
@@ -235,26 +235,26 @@ class Holdfast(Face):
 
     async def close_async(self) -> None:
         with self._lock:
-            link, self._link = self._link, None
-        if link is not None:
-            await link.close()
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            await connection.close()
 
-    def swap_link(self, link: Link | None) -> Link | None:
-        """Use another store from now on; returns the link that was in use. For tests."""
+    def swap_connection(self, connection: AppConnection | None) -> AppConnection | None:
+        """Use another store from now on; returns the connection that was in use. For tests."""
         with self._lock:
-            before, self._link = self._link, link
+            before, self._connection = self._connection, connection
             return before
 
-    def _linked(self) -> Link:
+    def _connected(self) -> AppConnection:
         with self._lock:
-            if self._link is None:
-                self._link = Link(
+            if self._connection is None:
+                self._connection = AppConnection(
                     open_store(self.settings.url),
                     open_dispatcher(self.settings),
                     self.registry,
                     self.settings,
                 )
-            return self._link
+            return self._connection
 
     def _named(
         self, name: str, arguments: Mapping[str, Json], options: SubmitKeywords
@@ -278,10 +278,10 @@ class Holdfast(Face):
 
     def _forget(self) -> None:
         """Begin anew in a forked child: a store must not be carried over, not even to be closed."""
-        if self._link is not None:
-            _LEFT_BEHIND.append(self._link)
+        if self._connection is not None:
+            _LEFT_BEHIND.append(self._connection)
         self._lock = threading.Lock()
-        self._link = None
+        self._connection = None
 
     def __enter__(self) -> Self:
         return self.open()
@@ -340,12 +340,12 @@ def _spec_of(app: Holdfast) -> str | None:
 
 
 _APPS: WeakSet[Holdfast] = WeakSet()
-_LEFT_BEHIND: list[Link] = []
+_LEFT_BEHIND: list[AppConnection] = []
 
 
 def _close_all() -> None:
     for app in list(_APPS):
-        if app._link is not None and app._link.is_open:
+        if app._connection is not None and app._connection.is_open:
             with suppress(HoldfastError):
                 app.close()
 

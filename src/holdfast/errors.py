@@ -7,7 +7,7 @@
     ├── InvalidOption             a submit option makes no sense: bad duration … (ValueError)
     │   └── IdempotencyConflict   the same idempotency key with another body
     ├── ConfigError               a setting is unknown or has a bad value (ValueError)
-    ├── NotInitialised            the functional face was used before `init()`
+    ├── NotInitialised            the functional interface was used before `init()`
     ├── TaskNotFound              no task with that id (LookupError)
     ├── UnknownTask               no definition with that name (LookupError)
     ├── InvalidTransition         the task's state does not allow that action
@@ -135,7 +135,7 @@ class ConfigError(HoldfastError, ValueError):
 
 
 class NotInitialised(HoldfastError, RuntimeError):
-    """The functional face was used before `holdfast.init()`."""
+    """The functional interface was used before `holdfast.init()`."""
 
 
 class TaskNotFound(HoldfastError, LookupError):

@@ -22,7 +22,7 @@ from collections.abc import Callable, Coroutine
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
 from holdfast.app import Holdfast
-from holdfast.bridge import BRIDGE
+from holdfast.asyncio_tools.bridge import BRIDGE
 from holdfast.client import Client
 from holdfast.core.duration import Duration
 from holdfast.core.task import Priority, Task

@@ -16,8 +16,8 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, Final, Generic, Protocol, TypeVar
 
+from holdfast.asyncio_tools.cancel import end
 from holdfast.dispatch.calls import Calls
-from holdfast.ending import end
 from holdfast.errors import ConfigError
 from holdfast.logs import EventLog
 

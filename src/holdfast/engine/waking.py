@@ -15,14 +15,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Final
 
+from holdfast.asyncio_tools.cancel import end
+from holdfast.asyncio_tools.shield import to_the_end
 from holdfast.core.attempt import Settlement
 from holdfast.core.task import Cause, NewTask
 from holdfast.core.unfit import is_unfit
-from holdfast.ending import end
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import EVERYBODY
 from holdfast.ports.store import TaskStore
-from holdfast.shielding import to_the_end
 
 log = EventLog(__name__)
 

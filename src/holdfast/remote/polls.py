@@ -10,16 +10,16 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from holdfast.asyncio_tools.cancel import end
+from holdfast.asyncio_tools.shield import to_the_end
 from holdfast.core.attempt import Claim, Claimed
 from holdfast.core.task import WorkerId
-from holdfast.ending import end
 from holdfast.engine.napping import Napper
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import TaskStore
 from holdfast.remote.leases import Leases
 from holdfast.remote.registrations import Registrations, RemoteWorker
 from holdfast.remote.waiting import LongPoll, WaitingPolls
-from holdfast.shielding import to_the_end
 
 _Key = tuple[tuple[str, ...] | None, frozenset[str]]
 

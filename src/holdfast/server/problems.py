@@ -83,6 +83,7 @@ KINDS: Final[Mapping[type[HoldfastError], Kind]] = {
     errors.PayloadRefused: Kind(422, "payload_refused"),
     errors.InvalidOption: Kind(422, "invalid_option"),
     errors.IdempotencyConflict: Kind(409, "idempotency_conflict"),
+    errors.RecordConflict: Kind(409, "record_conflict"),
     errors.TaskNotFound: Kind(404, "task_not_found"),
     errors.UnknownTask: Kind(422, "unknown_task_type"),
     errors.InvalidTransition: Kind(409, "invalid_transition"),

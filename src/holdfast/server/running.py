@@ -24,7 +24,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from holdfast.app import Holdfast
-from holdfast.ending import end
+from holdfast.asyncio_tools.cancel import end
 from holdfast.errors import ConfigError, StoreRefused, StoreUnavailable
 from holdfast.logs import EventLog
 from holdfast.server.app import create_app

@@ -19,9 +19,9 @@ from datetime import UTC, datetime
 from typing import Unpack
 
 from holdfast.app import Holdfast
+from holdfast.app_connection import AppConnection
 from holdfast.dispatch.in_process import InProcessDispatcher
 from holdfast.functional import HOME
-from holdfast.link import Link
 from holdfast.settings import SettingsKeywords
 from holdfast.stores.memory.store import MemoryStore
 from holdfast.testing.clock import FakeClock
@@ -37,7 +37,7 @@ class MemoryApp(Drains, Holdfast):
         settings["url"] = "memory://"
         super().__init__(**settings)
         self.clock = clock or _clock()
-        self.swap_link(_link(self, self.clock))
+        self.swap_connection(_connection_of(self, self.clock))
         self._drain = Drain(self, self.clock)
 
 
@@ -66,11 +66,11 @@ def in_memory(app: Holdfast | None = None, *, clock: FakeClock | None = None) ->
             HOME.swap_app(before)
         return
     chosen = clock or _clock()
-    own = app.swap_link(_link(app, chosen))
+    own = app.swap_connection(_connection_of(app, chosen))
     try:
         yield InMemory(app, chosen)
     finally:
-        app.swap_link(own)
+        app.swap_connection(own)
 
 
 def _clock() -> FakeClock:
@@ -78,5 +78,7 @@ def _clock() -> FakeClock:
     return FakeClock(datetime.now(UTC))
 
 
-def _link(app: Holdfast, clock: FakeClock) -> Link:
-    return Link(MemoryStore(clock=clock), InProcessDispatcher(), app.registry, app.settings)
+def _connection_of(app: Holdfast, clock: FakeClock) -> AppConnection:
+    return AppConnection(
+        MemoryStore(clock=clock), InProcessDispatcher(), app.registry, app.settings
+    )

@@ -18,7 +18,7 @@ from typing import Any, Literal
 import orjson
 
 from holdfast.app import Holdfast
-from holdfast.bridge import BRIDGE
+from holdfast.asyncio_tools.bridge import BRIDGE
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.lifecycle import (

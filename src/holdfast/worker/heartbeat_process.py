@@ -25,9 +25,9 @@ from contextlib import suppress
 from dataclasses import asdict, replace
 
 from holdfast import logs
+from holdfast.asyncio_tools.cancel import end
 from holdfast.core.attempt import Settlement
 from holdfast.core.task import Json, WorkerId
-from holdfast.ending import end
 from holdfast.logs import EventLog
 from holdfast.worker.groups import GROUPS
 from holdfast.worker.heartbeat_sender import HeartbeatSender, Stores

@@ -21,6 +21,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
 from typing import Any, Final, Protocol, TypeVar
 
+from holdfast.asyncio_tools.shield import to_the_end
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Succeeded, settle
 from holdfast.core.task import NewTask
@@ -29,7 +30,6 @@ from holdfast.engine.judging import no_retry
 from holdfast.errors import HoldfastError, StoreUnavailable
 from holdfast.logs import EventLog
 from holdfast.ports.store import Transaction, TransactionStore
-from holdfast.shielding import to_the_end
 from holdfast.worker.outage import Outage
 
 log = EventLog("holdfast.worker")

@@ -19,9 +19,9 @@ from contextlib import suppress
 from typing import Any
 
 from holdfast import logs
+from holdfast.asyncio_tools.cancel import end
 from holdfast.core.task import WorkerId
 from holdfast.definitions.registry import Registry
-from holdfast.ending import end
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store

@@ -13,8 +13,8 @@ import time
 from contextlib import suppress
 from typing import Self
 
+from holdfast.asyncio_tools.cancel import end
 from holdfast.core.task import Json
-from holdfast.ending import end
 from holdfast.worker.exits import when_exited
 from holdfast.worker.heartbeat_sender import HeartbeatSender, Stores
 from holdfast.worker.line import Lease, Lines, stop_signals, unpack_settlements

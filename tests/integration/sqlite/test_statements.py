@@ -52,6 +52,11 @@ def test_every_block_is_used_and_every_name_exists() -> None:
     used |= {("FILTERS", name) for name in ("ended_after", "ended_later_than", "edge")}
     used |= {("OPERATIONS", name) for name in OPERATIONS if name.startswith("columns_")}
     used |= {("CLAIMS", "due"), ("CLAIMS", "expired")}
+    used |= {
+        ("RECORDS", f"{order}_{by}")
+        for order in ("oldest", "newest")
+        for by in ("by_key", "in_group")
+    }
 
     there = {(noun, name) for noun, blocks in NOUNS.items() for name in blocks}
 

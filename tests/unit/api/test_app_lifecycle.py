@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from holdfast import Holdfast
+from holdfast.app_connection import AppConnection
 from holdfast.dispatch.in_process import InProcessDispatcher
 from holdfast.errors import ConfigError, StoreUnavailable
-from holdfast.link import Link
 from holdfast.stores.memory import MemoryStore
 
 
@@ -40,7 +40,7 @@ class SlowStore(MemoryStore):
 
 def app_on(store: MemoryStore) -> Holdfast:
     app = Holdfast(url="memory://")
-    app.swap_link(Link(store, InProcessDispatcher(), app.registry, app.settings))
+    app.swap_connection(AppConnection(store, InProcessDispatcher(), app.registry, app.settings))
     return app
 
 

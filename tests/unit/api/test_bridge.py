@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from holdfast.bridge import BRIDGE, Bridge
+from holdfast.asyncio_tools.bridge import BRIDGE, Bridge
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ import pytest
 from holdfast import InvalidOption, State, TaskFilter, TaskNotFound, fixed, where
 from holdfast.client import Client
 from holdfast.core.ids import is_task_id
-from holdfast.face import Face
 from holdfast.filters import FilterKeywords
 from holdfast.ids import IdMaker
+from holdfast.sync_facade import SyncFacade
 from holdfast.testing import MemoryApp
 
 
@@ -276,9 +276,9 @@ def test_every_verb_of_the_client_is_on_the_app_twice() -> None:
     verbs -= {"due_callbacks", "callback_done", "now", "schema_version"}  # for servers, not people
     verbs -= {"standing", "knows_queue"}
 
-    assert {name for name in vars(Face) if f"{name}_async" in vars(Face)} == verbs
+    assert {name for name in vars(SyncFacade) if f"{name}_async" in vars(SyncFacade)} == verbs
     for name in verbs:
-        sync, twin = getattr(Face, name), getattr(Face, f"{name}_async")
+        sync, twin = getattr(SyncFacade, name), getattr(SyncFacade, f"{name}_async")
         assert inspect.signature(sync) == inspect.signature(getattr(Client, name))
         assert sync.__doc__ == twin.__doc__ == getattr(Client, name).__doc__
         assert inspect.iscoroutinefunction(twin)

@@ -7,13 +7,15 @@ import inspect
 import pytest
 
 from holdfast.app import Holdfast
-from holdfast.face import Face
 from holdfast.http.client import HttpClient
+from holdfast.sync_facade import SyncFacade
 
 FOR_THE_STORE = {"count", "prune", "doctor", "ask_to_drain"}
 """Verbs that the service does not have, or (a drain) under a shorter name."""
 
-VERBS = sorted({name for name in vars(Face) if f"{name}_async" in vars(Face)} - FOR_THE_STORE)
+VERBS = sorted(
+    {name for name in vars(SyncFacade) if f"{name}_async" in vars(SyncFacade)} - FOR_THE_STORE
+)
 
 
 @pytest.mark.parametrize("name", [*VERBS, "submit_many"])

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from holdfast.core.record import Changes, Delete, Due, Kept, Name, Put, Record
+from holdfast.core.record import PAUSE, Changes, Delete, Due, Kept, Name, Put, Record
+from holdfast.core.task import TaskId
 from holdfast.ports.clock import Clock
 from holdfast.stores.memory.guarded import Guarded
 from holdfast.stores.values import as_time, span_us
 
 
 class KeepsRecords(Guarded):
-    """All of `ports.records.RecordStore` but `commit`, which writes tasks too."""
+    """All of `ports.records` but `commit`, which writes tasks too."""
 
     def __init__(self, clock: Clock | None) -> None:
         super().__init__(clock)
         self._records: dict[Name, Record] = {}
         self._written_by: dict[Name, str] = {}
+        self._journals: dict[TaskId, dict[str, bytes]] = {}
 
     async def record(self, kind: str, key: str) -> Record | None:
         with self._lock:
@@ -56,7 +58,15 @@ class KeepsRecords(Guarded):
             next_due = (min(waits) - as_time(now)).total_seconds() if waits else None
             return Due(taken, None if next_due is None else max(0.0, next_due))
 
+    async def journal(self, task_id: TaskId) -> Mapping[str, bytes]:
+        with self._lock:
+            return dict(self._journals.get(task_id, {}))
+
     # Steps; the lock is held.
+
+    @property
+    def _paused(self) -> set[str]:
+        return {record.key for record in self._of(PAUSE)}
 
     def _of(self, kind: str) -> Iterable[Record]:
         return (record for record in self._records.values() if record.kind == kind)

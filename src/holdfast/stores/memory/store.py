@@ -30,7 +30,7 @@ from holdfast.core.attempt import (
 from holdfast.core.callback import Callback
 from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead, ended_idle_as
 from holdfast.core.query import Order, Page, TaskFilter, page_of, read_cursor
-from holdfast.core.record import PAUSE, Changes, decided
+from holdfast.core.record import Changes, decided
 from holdfast.core.stats import Depth, QueueStats, Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, State, Task, TaskId, WorkerId
 from holdfast.errors import WorkerGone
@@ -71,7 +71,6 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
         self._tasks = self._places.tasks
         self._attempts: dict[TaskId, list[Attempt]] = {}
         self._events: dict[TaskId, list[Event]] = {}
-        self._journals: dict[TaskId, dict[str, bytes]] = {}
         self._keys = KeyBook()
         self._callbacks = CallbackBook()
         self._fence = 0
@@ -175,10 +174,6 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
                 for step, result in report.steps:
                     self._journals.setdefault(task.id, {}).setdefault(step, result)
             return refusals
-
-    async def journal(self, task_id: TaskId) -> Mapping[str, bytes]:
-        with self._lock:
-            return dict(self._journals.get(task_id, {}))
 
     async def cancel(
         self, where: TaskFilter, *, limit: int, reason: Reason = Reason.CANCELLED
@@ -362,10 +357,6 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
         await self.close()
 
     # Steps of the above; the lock is held.
-
-    @property
-    def _paused(self) -> set[str]:
-        return {record.key for record in self._of(PAUSE)}
 
     def _start(self, task: Task, worker_id: WorkerId, now: int) -> Claim:
         self._fence += task.lock is not None

@@ -34,11 +34,11 @@ from pymongo.errors import ConnectionFailure, OperationFailure, PyMongoError
 from pymongo.read_preferences import ReadPreference
 from pymongo.synchronous.client_session import ClientSession
 
+from holdfast.asyncio_tools.shield import to_the_end
 from holdfast.core.attempt import Claim, Report, Settlement
 from holdfast.core.task import State, Task
 from holdfast.errors import HoldfastError, LeaseLost, StoreUnavailable
 from holdfast.ports.clock import Clock
-from holdfast.shielding import to_the_end
 from holdfast.stores.columns import in_us
 from holdfast.stores.mongo.address import Address
 from holdfast.stores.mongo.atomic import SNAPSHOT, TRANSIENT, UNKNOWN

@@ -51,7 +51,7 @@ class Adding:
         self._connections = connections
         self._sql = sql
         self._lanes = lanes
-        self._desks: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Desk] = (
+        self._gathered: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _GatheredAdds] = (
             weakref.WeakKeyDictionary()
         )
 
@@ -61,21 +61,21 @@ class Adding:
         if not tasks:
             return []
         loop = asyncio.get_running_loop()
-        desk = self._desks.get(loop)
-        if desk is None:
-            desk = self._desks[loop] = _Desk(self)
+        gathered = self._gathered.get(loop)
+        if gathered is None:
+            gathered = self._gathered[loop] = _GatheredAdds(self)
         if any(map(_has_keys, tasks)):
-            async with desk.keyed:
-                return await self.write(tasks, desk.calls, window=window, now=now)
+            async with gathered.keyed:
+                return await self.write(tasks, gathered.calls, window=window, now=now)
         if len(tasks) >= _ALONE:
-            return await self.write(tasks, desk.calls, window=window, now=now)
-        return await desk.add(tasks, now)
+            return await self.write(tasks, gathered.calls, window=window, now=now)
+        return await gathered.add(tasks, now)
 
     async def finish(self) -> None:
         """Wait for what was accepted on this loop."""
-        desk = self._desks.get(asyncio.get_running_loop())
-        if desk is not None:
-            await desk.finish()
+        gathered = self._gathered.get(asyncio.get_running_loop())
+        if gathered is not None:
+            await gathered.finish()
 
     async def call(self, queues: list[str]) -> None:
         """Wake who sleeps for these queues."""
@@ -119,9 +119,9 @@ class Adding:
         )
 
 
-class _Desk:
-    """Gathers the calls of one loop while one batch is on its way. Who comes when nothing is writes
-    at once, by itself; a clerk sees to those who came meanwhile.
+class _GatheredAdds:
+    """Gathers the calls of one loop. Whoever arrives while nothing is being written writes at once; a
+    background task writes what gathered meanwhile.
     """
 
     def __init__(self, adding: Adding) -> None:
@@ -130,10 +130,10 @@ class _Desk:
         self._adding = adding
         self._waiting: list[_Call] = []
         self._is_taken = False
-        self._clerk: asyncio.Task[None] | None = None
+        self._background: asyncio.Task[None] | None = None
 
     async def add(self, tasks: Sequence[NewTask], now: int | None) -> Sequence[Added]:
-        if self._is_taken or self._clerk is not None:
+        if self._is_taken or self._background is not None:
             call = _Call(tasks, asyncio.get_running_loop().create_future())
             self._waiting.append(call)
             return await call.answer
@@ -143,11 +143,11 @@ class _Desk:
         finally:
             self._is_taken = False
             if self._waiting:
-                self._clerk = asyncio.create_task(self._work(now))
+                self._background = asyncio.create_task(self._work(now))
 
     async def finish(self) -> None:
-        if self._clerk is not None:
-            await asyncio.wait([self._clerk])
+        if self._background is not None:
+            await asyncio.wait([self._background])
         await self.calls.finish()
 
     async def _work(self, now: int | None) -> None:
@@ -155,7 +155,7 @@ class _Desk:
             while self._waiting:
                 await self._write(self._gathered(), now)
         finally:
-            self._clerk = None
+            self._background = None
             for call in self._waiting:
                 call.answer.cancel()
 

@@ -13,10 +13,10 @@ from contextlib import asynccontextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
+from holdfast.asyncio_tools.shield import to_the_end
 from holdfast.borrowed.adapters import formatted
 from holdfast.core.attempt import Claim, Report, Settlement
 from holdfast.errors import HoldfastError, LeaseLost, StoreUnavailable, Unsupported
-from holdfast.shielding import to_the_end
 from holdfast.stores.postgres.address import Address
 from holdfast.stores.postgres.connections import CONNECT_TIMEOUT, Connections
 from holdfast.stores.postgres.queries import Queries

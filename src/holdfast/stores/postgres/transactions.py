@@ -18,9 +18,9 @@ from typing import Final
 import asyncpg
 import orjson
 
+from holdfast.asyncio_tools.shield import to_the_end
 from holdfast.core.attempt import Claim, Report, Settlement
 from holdfast.errors import HoldfastError, LeaseLost
-from holdfast.shielding import to_the_end
 from holdfast.stores.columns import progress_text
 from holdfast.stores.postgres.connections import Connection, Connections
 from holdfast.stores.postgres.faults import explain

@@ -15,7 +15,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final
 
-from holdfast.ending import end
+from holdfast.asyncio_tools.cancel import end
 from holdfast.errors import HoldfastError
 from holdfast.logs import EventLog
 from holdfast.stores.postgres.connections import Connection, Connections

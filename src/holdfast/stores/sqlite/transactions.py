@@ -21,11 +21,11 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
+from holdfast.asyncio_tools.shield import to_the_end
 from holdfast.core.attempt import Claim, Report, Settlement
 from holdfast.core.task import AttemptEnd
 from holdfast.errors import HoldfastError, LeaseLost
 from holdfast.ports.clock import Clock
-from holdfast.shielding import to_the_end
 from holdfast.stores.sqlite import settlements
 from holdfast.stores.sqlite.connection import (
     FileId,

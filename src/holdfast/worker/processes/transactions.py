@@ -12,7 +12,7 @@ from collections.abc import Coroutine
 from dataclasses import asdict
 from typing import Any, TypeVar
 
-from holdfast.bridge import BRIDGE
+from holdfast.asyncio_tools.bridge import BRIDGE
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.report import merged
 from holdfast.ports.store import TransactionStore

@@ -15,7 +15,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
-from holdfast.ending import end
+from holdfast.asyncio_tools.cancel import end
 
 T = TypeVar("T")
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Coroutine
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from holdfast.bridge import BRIDGE
+from holdfast.asyncio_tools.bridge import BRIDGE
 from holdfast.client import Client
 
 P = ParamSpec("P")
@@ -18,7 +18,7 @@ T = TypeVar("T")
 Verb = Callable[Concatenate[Client, P], Coroutine[Any, Any, R]]
 
 
-class Opens:
+class ClientOwner:
     """Something that can give an open client."""
 
     async def verbs(self) -> Client:
@@ -33,24 +33,24 @@ class Opens:
 def both(
     verb: Verb[P, R],
 ) -> tuple[
-    Callable[Concatenate[Opens, P], R],
-    Callable[Concatenate[Opens, P], Coroutine[Any, Any, R]],
+    Callable[Concatenate[ClientOwner, P], R],
+    Callable[Concatenate[ClientOwner, P], Coroutine[Any, Any, R]],
 ]:
     """The sync and the async face of a verb."""
 
     @wraps(verb)
-    async def call_async(self: Opens, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    async def call_async(self: ClientOwner, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return await verb(await self.verbs(), *args, **kwargs)
 
     @wraps(verb)
-    def call(self: Opens, /, *args: P.args, **kwargs: P.kwargs) -> R:
+    def call(self: ClientOwner, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return self.wait_for(call_async(self, *args, **kwargs))
 
     call_async.__name__ = f"{verb.__name__}_async"
     return call, call_async
 
 
-class Face(Opens):
+class SyncFacade(ClientOwner):
     """Every verb of the client, for sync and for async code."""
 
     get, get_async = both(Client.get)

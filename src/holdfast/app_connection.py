@@ -13,7 +13,7 @@ from holdfast.ports.store import Store
 from holdfast.settings import Settings
 
 
-class Link:
+class AppConnection:
     """An app's connection to its store. Make it freely: nothing happens before `open`."""
 
     def __init__(

@@ -1,0 +1,1 @@
+"""Small helpers for asyncio: from sync code, to the end, and surely ended."""
