@@ -129,7 +129,7 @@ async def test_tokens_and_pauses_of_the_fourth_schema_go_on(
             expires_at=datetime(1970, 1, 1, microsecond=2, tzinfo=UTC),
             bounds=Bounds(owner="anna"),
         )
-        assert await db.fetchval("SELECT queue FROM holdfast.paused_queues") == "mail"
+        assert await db.fetchval("SELECT queue FROM holdfast.paused_queue") == "mail"
         assert await db.fetchval("SELECT owner FROM holdfast.tokens") == "anna"
         assert await resume(store, "mail")
 

@@ -145,7 +145,7 @@ FROM (
 JOIN holdfast.lane ON lane.id = (p.t).lane;
 
 -- Records of each kind, for people.
-CREATE OR REPLACE VIEW holdfast.paused_queues AS
+CREATE OR REPLACE VIEW holdfast.paused_queue AS -- also what callers of an older release read
 SELECT r.key AS queue FROM holdfast.record AS r WHERE r.kind = 'pause';
 
 CREATE OR REPLACE VIEW holdfast.tokens AS
