@@ -33,7 +33,7 @@ from holdfast.sync_facade import SyncFacade
 from holdfast.wiring import open_dispatcher, open_store
 
 if TYPE_CHECKING:
-    from holdfast.worker.discovery import Search
+    from holdfast.worker.discovery import Autodiscovery
     from holdfast.worker.worker import Worker
 
 __all__ = ["Holdfast", "open_dispatcher", "open_store"]
@@ -53,7 +53,7 @@ class Holdfast(SyncFacade):
     def __init__(self, **settings: Unpack[SettingsKeywords]) -> None:
         self.settings = Settings.load(**settings)
         self.registry = Registry()
-        self._searches: list[Search] = []
+        self._searches: list[Autodiscovery] = []
         self._connection: AppConnection | None = None
         self._lock = threading.Lock()
         _APPS.add(self)
@@ -91,10 +91,10 @@ class Holdfast(SyncFacade):
         With a `related_name` only of modules called so, and of what lies below packages called so:
         `app.autodiscover(["orders", "billing"], "tasks")`. Nothing is imported before `load_tasks`.
         """
-        from holdfast.worker.discovery import Search  # noqa: PLC0415 - only where it is asked for
+        from holdfast.worker.discovery import Autodiscovery  # noqa: PLC0415 - only where it is asked for
 
         names = self.settings.override(include=packages)
-        self._searches.append(Search(names.include, related_name))
+        self._searches.append(Autodiscovery(names.include, related_name))
 
     def load_tasks(self) -> tuple[str, ...]:
         """Import the modules that `include` names and `autodiscover` finds; their names. A worker

@@ -20,7 +20,7 @@ from holdfast.announcing import fields_of
 from holdfast.codec.text import storable
 from holdfast.core.attempt import Claim
 from holdfast.core.duration import Duration, parse_duration
-from holdfast.core.report import Said, bounded, read_cost, read_line, read_progress
+from holdfast.core.report import LogSize, bounded, read_cost, read_line, read_progress
 from holdfast.core.task import Cost, NewTask, Priority, Progress
 from holdfast.core.trace import trace_id_of, traceparent_of
 from holdfast.definitions.handle import Handle
@@ -102,7 +102,7 @@ class Context:
     def __init__(self, claim: Claim, sink: ContextSink) -> None:
         self._claim = claim
         self._sink = sink
-        self._said = Said()
+        self._said = LogSize()
 
     @property
     def id(self) -> str:

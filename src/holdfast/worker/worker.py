@@ -29,7 +29,7 @@ from holdfast.settings import Settings
 from holdfast.worker.drains import DrainWatch
 from holdfast.worker.heartbeat import StartHeartbeat, ThreadHeartbeat, WorkerHeartbeat
 from holdfast.worker.maintenance.agents import maintenance_agents
-from holdfast.worker.maintenance.patrol import patrol
+from holdfast.worker.maintenance.loop import keep_ticking
 from holdfast.worker.membership import new_worker_id
 from holdfast.worker.middleware.chain import Middleware
 from holdfast.worker.parts import Parts
@@ -211,17 +211,19 @@ class Worker:
     def _chores(self, parts: Parts) -> list[Coroutine[Any, Any, None]]:
         chores = [
             parts.reporter.run(),
-            patrol(parts.cancels, jitter=0.0),
-            patrol(parts.membership),
-            patrol(parts.forgetter),
-            patrol(parts.loop_watch, jitter=0.0),
-            patrol(DrainWatch(self._store, lessee=parts.membership, on_asked=self._send_home)),
+            keep_ticking(parts.cancels, jitter=0.0),
+            keep_ticking(parts.membership),
+            keep_ticking(parts.forgetter),
+            keep_ticking(parts.loop_watch, jitter=0.0),
+            keep_ticking(
+                DrainWatch(self._store, lessee=parts.membership, on_asked=self._send_home)
+            ),
         ]
         if self._maintain:
             agents = maintenance_agents(
                 self._store, self._dispatcher, self._settings, own_id=lambda: parts.membership.id
             )
-            chores += map(patrol, agents)
+            chores += map(keep_ticking, agents)
         return chores
 
     async def _unless_stopped(self, *work: asyncio.Future[None]) -> bool:

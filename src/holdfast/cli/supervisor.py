@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from holdfast.cli.children import COMMAND, tied
 from holdfast.logs import EventLog
 from holdfast.worker.exits import when_exited
-from holdfast.worker.line import REFUSED_CODE, stop_signals
 from holdfast.worker.liveness import describe_exit
+from holdfast.worker.supervisor_channel import REFUSED_CODE, stop_signals
 
 log = EventLog("holdfast.up")
 
@@ -41,7 +41,7 @@ class Part:
     module: str = COMMAND
 
 
-class Crew:
+class CommandSupervisor:
     """Several parts that live and leave together."""
 
     def __init__(self, parts: Sequence[Part]) -> None:

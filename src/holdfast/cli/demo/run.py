@@ -1,4 +1,4 @@
-"""The plot: start workers, submit a storm, kill one worker half way, wait for the end, count.
+"""Runs the demo: start workers, submit a storm, kill one worker half way, wait for the end, count.
 
 Nothing here is staged beyond that: the workers are `holdfast worker` processes, the kill is a real
 SIGKILL to a worker that holds tasks at that moment, and `proof` does the counting.
@@ -15,13 +15,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from holdfast.cli.command import Refused
+from holdfast.cli.command import CommandFailed
 from holdfast.cli.demo import journal
-from holdfast.cli.demo.journal import Line
-from holdfast.cli.demo.mix import Plan, Planned, plan
-from holdfast.cli.demo.proof import Proof, Record, prove
+from holdfast.cli.demo.journal import JournalEntry
+from holdfast.cli.demo.mix import DemoPlan, Planned, plan
+from holdfast.cli.demo.proof import AcknowledgedTask, Proof, prove
+from holdfast.cli.demo.setup import DemoSetup
 from holdfast.cli.demo.show import Scene, Show
-from holdfast.cli.demo.stage import Stage
 from holdfast.cli.words import duration, plural
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.lifecycle import TERMINAL
@@ -37,7 +37,7 @@ PATIENCE = 90.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class DemoResult:
     """How the demo went."""
 
     proof: Proof
@@ -57,13 +57,13 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Play:
+class DemoRun:
     """One run of the demo. `expected` holds every acknowledged task and how it must end."""
 
     client: Client
-    stage: Stage
+    setup: DemoSetup
     show: Show
-    plan: Plan
+    plan: DemoPlan
     expected: dict[str, State] = field(default_factory=dict)
     began: float = field(default_factory=time.monotonic)
     killed: WorkerInfo | None = None
@@ -72,7 +72,7 @@ class Play:
     held_by_killed: int = 0
     found_lost_after: float | None = None
 
-    async def run(self) -> Outcome:
+    async def run(self) -> DemoResult:
         await self._raise_curtain()
         submitting = asyncio.create_task(self._submit())
         try:
@@ -81,9 +81,9 @@ class Play:
             submitting.cancel()
         seconds = self._elapsed()
         self.show.say("every task has ended; asking the workers to leave (SIGTERM)")
-        exit_codes = await asyncio.to_thread(self.stage.stop_workers)
+        exit_codes = await asyncio.to_thread(self.setup.stop_workers)
         assert self.killed is not None
-        return Outcome(
+        return DemoResult(
             proof=await self._prove(),
             seconds=seconds,
             killed_pid=self.killed.pid,
@@ -95,12 +95,12 @@ class Play:
     async def _raise_curtain(self) -> None:
         """Wait until every worker has registered: the clock of the demo starts with real work."""
         self.show.say(f"starting {GROUPS} workers, {CONCURRENCY} tasks at a time each")
-        self.stage.start_workers(GROUPS, CONCURRENCY)
+        self.setup.start_workers(GROUPS, CONCURRENCY)
         deadline = time.monotonic() + 30.0
         while len(workers := await self._live_workers()) < GROUPS:
-            if time.monotonic() > deadline or any(g.poll() is not None for g in self.stage.groups):
-                raise Refused(
-                    "no_workers", f"the workers did not start:\n{self.stage.last_words()}"
+            if time.monotonic() > deadline or any(g.poll() is not None for g in self.setup.groups):
+                raise CommandFailed(
+                    "no_workers", f"the workers did not start:\n{self.setup.last_words()}"
                 )
             await asyncio.sleep(TICK / 3)
         pids = " and ".join(str(worker.pid) for worker in workers)
@@ -128,7 +128,7 @@ class Play:
     async def _watch(self, submitting: asyncio.Task[None]) -> None:
         finished, changed_at, seen = 0, time.monotonic(), 0
         while True:
-            lines = await asyncio.to_thread(journal.read, self.stage.journal)
+            lines = await asyncio.to_thread(journal.read, self.setup.journal)
             scene = await self._look(lines)
             self.show.update(scene)
             if scene.finished != finished:
@@ -147,7 +147,7 @@ class Play:
                 return
             await asyncio.sleep(TICK)
 
-    async def _look(self, lines: Sequence[Line]) -> Scene:
+    async def _look(self, lines: Sequence[JournalEntry]) -> Scene:
         stats = await self.client.stats()
         done = {(line.name, line.task_id) for line in lines if line.event == journal.DONE}
         ended = Counter(name for name, _ in done)
@@ -163,7 +163,7 @@ class Play:
         )
 
     async def _kill(
-        self, workers: Sequence[WorkerInfo], latest: Sequence[Line], *, anyone: bool
+        self, workers: Sequence[WorkerInfo], latest: Sequence[JournalEntry], *, anyone: bool
     ) -> None:
         """SIGKILL a worker that has just begun a slow task, so that the kill hits a running body.
 
@@ -200,29 +200,29 @@ class Play:
 
     async def _prove(self) -> Proof:
         records = {
-            task_id: Record(
+            task_id: AcknowledgedTask(
                 expected=expected,
                 task=await self.client.store.get(TaskId(task_id)),
                 history=await self.client.store.history(TaskId(task_id)),
             )
             for task_id, expected in self.expected.items()
         }
-        return prove(records, journal.read(self.stage.journal))
+        return prove(records, journal.read(self.setup.journal))
 
     def _elapsed(self) -> float:
         return time.monotonic() - self.began
 
 
-async def play(stage: Stage, show: Show, *, tasks: int, seed: int) -> Outcome:
-    """Run the demo on a prepared stage."""
+async def run_demo(setup: DemoSetup, show: Show, *, tasks: int, seed: int) -> DemoResult:
+    """Run the demo on a prepared setup."""
     # Imported late: the app reads the demo's settings from the environment when it is made.
     from holdfast.cli.demo_tasks import app  # noqa: PLC0415
 
     async with app:
         if any((await app.client.stats()).states.values()):
-            raise Refused(
+            raise CommandFailed(
                 "store_not_empty",
-                f"the store at {stage.url} already holds tasks. The demo counts every task it "
+                f"the store at {setup.url} already holds tasks. The demo counts every task it "
                 "finds, so give it an empty store, or leave out --url for a fresh one.",
             )
-        return await Play(app.client, stage, show, plan(tasks, seed)).run()
+        return await DemoRun(app.client, setup, show, plan(tasks, seed)).run()

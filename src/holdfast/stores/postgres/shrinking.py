@@ -1,4 +1,4 @@
-"""Gives room back that the tables needed once.
+"""Gives back disk space that the tables needed once.
 
 A table is as large as it ever had to be: for the backlog of one bad night, or because a sweep came
 late. Cutting it off at the end needs a lock that nobody shares, for the milliseconds that it takes,
@@ -23,7 +23,7 @@ or an old snapshot sees one."""
 _PATIENCE: Final = 600.0
 
 
-class Room:
+class TableShrinker:
     """Looks at the tables now and then, and remembers what it saw."""
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Room:
         """Shrink the tables that are at rest and mostly empty."""
         now = asyncio.get_running_loop().time()
         before, self._came_in = self._came_in, {}
-        for table, pages, came_in, is_sparse in await db.fetch(sql["room"]):
+        for table, pages, came_in, is_sparse in await db.fetch(sql["table_sizes"]):
             self._came_in[table] = came_in
             at_rest = table in before and came_in - before[table] < pages
             if pages <= SMALL or not is_sparse or not at_rest:

@@ -20,7 +20,7 @@ from typing import Final
 _SHORT: Final = 0.00003
 
 
-class _Haste:
+class _ShortSwitchInterval:
     """A context manager that may be entered by many threads at once."""
 
     def __init__(self) -> None:
@@ -48,4 +48,4 @@ class _Haste:
                 sys.setswitchinterval(self._usual)
 
 
-HASTE: Final = _Haste()
+SHORT_SWITCH_INTERVAL: Final = _ShortSwitchInterval()

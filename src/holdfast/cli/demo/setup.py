@@ -1,4 +1,4 @@
-"""The demo's props: a folder with a fresh store and a journal, and real worker processes."""
+"""What the demo runs on: a folder with a fresh store and a journal, and real worker processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LEASE = 3.0
 """Seconds until a silent worker counts as lost: short, so that the audience need not wait."""
 
 
-class Stage:
+class DemoSetup:
     """Sets the environment up when entered, and takes everything down when left.
 
     The settings go through the environment because that is how the workers, which are separate

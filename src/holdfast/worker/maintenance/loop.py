@@ -28,7 +28,7 @@ class Agent(Protocol):
         ...
 
 
-async def patrol(agent: Agent, *, jitter: float = 0.1) -> None:
+async def keep_ticking(agent: Agent, *, jitter: float = 0.1) -> None:
     """Let the agent tick until cancelled. A fault costs a rest, never the loop."""
     name = type(agent).__name__.lower()
     outage = Outage(name)
