@@ -10,6 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 
+from tests.kit.checker import Broken, Picture
+from tests.kit.simulation.book import Book, us
+from tests.kit.simulation.known import Known, KnownWorker, Place
+from tests.kit.simulation.note_book import NoteBook
+from tests.kit.simulation.world import SimClock
+
 from holdfast.core.attempt import Claim, Claimed, Refusal, Report, Settlement
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead
@@ -28,11 +34,6 @@ from holdfast.core.task import (
     TaskId,
     WorkerId,
 )
-from holdfast.testing.checker import Broken, Picture
-from holdfast.testing.simulation.book import Book, us
-from holdfast.testing.simulation.known import Known, KnownWorker, Place
-from holdfast.testing.simulation.note_book import NoteBook
-from holdfast.testing.simulation.world import SimClock
 
 _CHARGED = (AttemptEnd.ERROR, AttemptEnd.TIMEOUT)
 

@@ -6,7 +6,7 @@ sometimes away. After a disturbed while everything heals, and every promise of `
 of the lifecycle must have held at each step. A history is a pure function of its seed: a red one
 can be run again, alone.
 
-    SIM_SEED=4711 python -m holdfast.testing.simulation
+    SIM_SEED=4711 python -m tests.kit.simulation
 
 To simulate a store of your own, give its factory: `run_history(seed, Setup(store=...))`. A store
 that really waits (for a disk, a server) needs a `Drive` that runs its coroutines on an event loop.
@@ -15,7 +15,7 @@ Read in this order: `world` (time and turns), `observed` (a store with faults), 
 (what must be true), `actors`, `history`.
 """
 
-from holdfast.testing.simulation.history import Setup, Verdict, run_history
-from holdfast.testing.simulation.observed import Drive
+from tests.kit.simulation.history import Setup, Verdict, run_history
+from tests.kit.simulation.observed import Drive
 
 __all__ = ["Drive", "Setup", "Verdict", "run_history"]

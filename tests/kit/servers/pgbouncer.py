@@ -16,10 +16,10 @@ import time
 from pathlib import Path
 from typing import Literal, Self
 
-from holdfast.testing.servers import processes
-from holdfast.testing.servers.account import ServerError, hand_over
-from holdfast.testing.servers.debian import package
-from holdfast.testing.servers.postgres import PostgresServer, free_port
+from tests.kit.servers import processes
+from tests.kit.servers.account import ServerError, hand_over
+from tests.kit.servers.debian import package
+from tests.kit.servers.postgres import PostgresServer, free_port
 
 Pooling = Literal["session", "transaction", "statement"]
 PATIENCE = 10.0

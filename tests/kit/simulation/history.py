@@ -7,14 +7,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import NamedTuple
 
-from holdfast import pauses
-from holdfast.core.query import TaskFilter
-from holdfast.core.task import Task, TaskId
-from holdfast.ports.clock import Clock
-from holdfast.ports.store import Store
-from holdfast.stores.memory import MemoryStore
-from holdfast.testing.checker import Broken, Picture, check
-from holdfast.testing.simulation.actors import (
+from tests.kit.checker import Broken, Picture, check
+from tests.kit.simulation.actors import (
     CRASH_LIMIT,
     LEASE,
     QUEUES,
@@ -24,9 +18,16 @@ from holdfast.testing.simulation.actors import (
     Submitter,
     Worker,
 )
-from holdfast.testing.simulation.ledger import Ledger
-from holdfast.testing.simulation.observed import Drive, Faults, ObservedStore
-from holdfast.testing.simulation.world import World
+from tests.kit.simulation.ledger import Ledger
+from tests.kit.simulation.observed import Drive, Faults, ObservedStore
+from tests.kit.simulation.world import World
+
+from holdfast import pauses
+from holdfast.core.query import TaskFilter
+from holdfast.core.task import Task, TaskId
+from holdfast.ports.clock import Clock
+from holdfast.ports.store import Store
+from holdfast.stores.memory import MemoryStore
 
 HEAL_STEPS = 6_000
 
@@ -54,7 +55,7 @@ class Verdict(NamedTuple):
 
     def __str__(self) -> str:
         lines = "\n  ".join(str(broken) for broken in self.broken[:5]) or "every promise held"
-        again = f"SIM_SEED={self.seed} python -m holdfast.testing.simulation"
+        again = f"SIM_SEED={self.seed} python -m tests.kit.simulation"
         return f"seed {self.seed}:\n  {lines}\n  again: {again}"
 
 
@@ -64,7 +65,7 @@ class History:
     def __init__(self, seed: int, setup: Setup) -> None:
         self.seed = seed
         self.setup = setup
-        rng = Random(seed)  # noqa: S311 - a history must be repeatable, not secret
+        rng = Random(seed)
         self.world = World(rng)
         self.store = setup.store(self.world.clock)
         self.ledger = Ledger(self.world.clock, self._look, lease=LEASE, crash_limit=CRASH_LIMIT)

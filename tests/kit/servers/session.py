@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from holdfast.testing.servers.binaries import Version
-from holdfast.testing.servers.mongo import GivenMongo, MongoServer, memory_folder
-from holdfast.testing.servers.postgres import PostgresServer
-from holdfast.testing.servers.redis import RedisServer
+from tests.kit.servers.binaries import Version
+from tests.kit.servers.mongo import GivenMongo, MongoServer, memory_folder
+from tests.kit.servers.postgres import PostgresServer
+from tests.kit.servers.redis import RedisServer
 
 
 class SharedServers:

@@ -15,8 +15,8 @@ import os
 import sys
 from pathlib import Path
 
-from holdfast.testing.servers.account import ServerError
-from holdfast.testing.servers.debian import package
+from tests.kit.servers.account import ServerError
+from tests.kit.servers.debian import package
 
 LIBRARY = "libfaketimeMT.so.1"  # the one for programs with threads
 SYSTEM = Path("/usr/lib")

@@ -1,4 +1,4 @@
-"""`python -m holdfast.testing.simulation [histories] [first seed]`.
+"""`python -m tests.kit.simulation [histories] [first seed]`.
 
 With SIM_SEED=… in the environment: that one history.
 """
@@ -11,7 +11,7 @@ import sys
 import time
 from collections import Counter
 
-from holdfast.testing.simulation.history import run_history
+from tests.kit.simulation.history import run_history
 
 
 def main(arguments: list[str]) -> int:

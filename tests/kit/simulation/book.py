@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from tests.kit.simulation.known import Known, KnownWorker, Place
+
 from holdfast.core.attempt import Report, Settlement
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import NewTask, Reason, State, SubmitOutcome, TaskId, WorkerId
-from holdfast.testing.simulation.known import Known, KnownWorker, Place
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Answer = tuple[TaskId, SubmitOutcome]

@@ -20,12 +20,13 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from tests.kit.startlog import Start, StartLog
+
 from holdfast.core.attempt import Attempt, History
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import AttemptEnd, Cause, Reason, State, Task, TaskId
 from holdfast.ports.store import TaskStore
-from holdfast.testing.startlog import Start, StartLog
 
 __all__ = ["Broken", "Picture", "Start", "StartLog", "check", "check_task", "collect"]
 

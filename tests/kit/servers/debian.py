@@ -1,6 +1,6 @@
 """Programs that only Debian packages hold: fetched without root, installed nowhere.
 
-    python -m holdfast.testing.servers.debian        # what `scripts/setup test` does
+    python -m tests.kit.servers.debian        # what `scripts/setup test` does
 
 apt is asked to keep its lists in a temporary folder of ours, so any user may; it checks signatures
 as always. The packages are unpacked below the environment (`.venv/debian/…`) and used from there.
@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from holdfast.testing.servers.account import ServerError
+from tests.kit.servers.account import ServerError
 
 PACKAGES = ("libfaketime", "pgbouncer")
 SHARED = re.compile(r"\blib(?:event|c-?ares)[\w.+-]*")

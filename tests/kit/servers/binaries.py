@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
-from holdfast.testing.servers.account import ServerError, account, copy_tree, hand_over
+from tests.kit.servers.account import ServerError, account, copy_tree, hand_over
 
 Version = Literal[16, 18]
 TREES: dict[Version, str] = {18: "pginstall18", 16: "pginstall"}

@@ -12,6 +12,10 @@ from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, suppress
 from typing import TypeVar
 
+from tests.kit.simulation.ledger import Ledger
+from tests.kit.simulation.observed import ObservedStore
+from tests.kit.simulation.world import Process, World
+
 from holdfast.core.attempt import CLASHES, Claim, Report, Settlement
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.ids import uuid7
@@ -34,9 +38,6 @@ from holdfast.errors import IdempotencyConflict, StoreUnavailable, WorkerGone
 from holdfast.ports.dispatcher import Dispatcher, Listener
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
-from holdfast.testing.simulation.ledger import Ledger
-from holdfast.testing.simulation.observed import ObservedStore
-from holdfast.testing.simulation.world import Process, World
 from holdfast.worker.maintenance.rescuer import Rescuer as RealRescuer
 
 T = TypeVar("T")

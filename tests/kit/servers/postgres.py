@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import quote
 
-from holdfast.testing.servers import processes
-from holdfast.testing.servers.account import ServerError, account, home_for_server
-from holdfast.testing.servers.binaries import Version, postgres_programs
+from tests.kit.servers import processes
+from tests.kit.servers.account import ServerError, account, home_for_server
+from tests.kit.servers.binaries import Version, postgres_programs
 
 Mode = Literal["smart", "fast", "immediate"]
 SIGNALS: dict[Mode, signal.Signals] = {

@@ -26,7 +26,7 @@ import threading
 from collections.abc import Callable, Coroutine
 from typing import Any, ClassVar, Self, TypeVar
 
-from holdfast.testing.servers.wire import Answered, Asked
+from tests.kit.servers.wire import Answered, Asked
 
 T = TypeVar("T")
 

@@ -26,9 +26,9 @@ from shutil import disk_usage, rmtree
 from typing import Final, NamedTuple, Self
 from urllib.parse import urlsplit, urlunsplit
 
-from holdfast.testing.servers import processes
-from holdfast.testing.servers.account import ServerError
-from holdfast.testing.servers.postgres import free_port
+from tests.kit.servers import processes
+from tests.kit.servers.account import ServerError
+from tests.kit.servers.postgres import free_port
 
 PROGRAM: Final = "secantusd-py"
 PATIENCE: Final = 30.0
@@ -172,7 +172,7 @@ def memory_folder() -> Path:
     """Where a test server keeps its data: in memory if there is room, as every write waits for the
     journal. That survives the end of the server, which is all that tests bring about.
     """
-    memory = Path("/dev/shm")  # noqa: S108 - folders in it are made by mkdtemp, or named at random
+    memory = Path("/dev/shm")
     roomy = memory.is_dir() and os.access(memory, os.W_OK) and disk_usage(memory).free > ROOM
     return memory if roomy else Path(tempfile.gettempdir())
 

@@ -22,15 +22,15 @@ import time
 from pathlib import Path
 from typing import BinaryIO, Self
 
-from holdfast.testing.servers import processes
-from holdfast.testing.servers.account import (
+from tests.kit.servers import processes
+from tests.kit.servers.account import (
     ServerError,
     account,
     hand_over,
     home_for_server,
     is_reachable,
 )
-from holdfast.testing.servers.postgres import free_port
+from tests.kit.servers.postgres import free_port
 
 PATIENCE = 20.0
 Reply = str | int | list["Reply"] | None

@@ -6,8 +6,9 @@ from collections import Counter
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 
+from tests.kit.checker import Picture
+
 from holdfast.core.task import AttemptEnd, Cause, NewTask, Reason, State, Task, WorkerId
-from holdfast.testing.checker import Picture
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import Self
 
-from holdfast.testing.servers.account import ServerError
-from holdfast.testing.servers.postgres import free_port
-from holdfast.testing.servers.redis import RedisServer
+from tests.kit.servers.account import ServerError
+from tests.kit.servers.postgres import free_port
+from tests.kit.servers.redis import RedisServer
 
 PATIENCE = 30.0
 SENTINEL = """

@@ -11,8 +11,8 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from holdfast.testing.servers import guard
-from holdfast.testing.servers.account import account
+from tests.kit.servers import guard
+from tests.kit.servers.account import account
 
 
 def launch(

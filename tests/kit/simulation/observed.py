@@ -12,6 +12,9 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from tests.kit.simulation.ledger import Ledger
+from tests.kit.simulation.world import Until, World
+
 from holdfast import pauses
 from holdfast.core.attempt import CLASHES, Claim, Claimed, History, Refusal, Report, Settlement
 from holdfast.core.callback import Callback
@@ -23,8 +26,6 @@ from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, W
 from holdfast.errors import IdempotencyConflict, StoreUnavailable, WorkerGone
 from holdfast.ports.store import Store
 from holdfast.stores.refusing import NoTransactions
-from holdfast.testing.simulation.ledger import Ledger
-from holdfast.testing.simulation.world import Until, World
 
 T = TypeVar("T")
 

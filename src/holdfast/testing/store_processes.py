@@ -1,10 +1,10 @@
 """Other processes that act on a store when told to, all at the same moment.
 
-    with Crew(4) as crew:
-        answers = crew.race("sqlite:///tasks.db", "drain", [{}] * 4)
+    with StoreProcesses(4) as processes:
+        answers = processes.race("sqlite:///tasks.db", "drain", [{}] * 4)
 
-Each member opens the store at the URL, says it is ready, waits for the word, runs the named
-function of `holdfast.testing.acts`, and answers with JSON. Members are started once and serve many
+Each process opens the store at the URL, says it is ready, waits for the word, runs the named
+function of `holdfast.testing.acts`, and answers with JSON. They are started once and serve many
 races, because starting Python costs more than most races.
 """
 
@@ -24,7 +24,7 @@ PATIENCE = 60.0
 """Seconds an act may take, so that a race that goes wrong fails instead of hanging."""
 
 
-class Member:
+class StoreProcess:
     """One process. It ends when its standard input does."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Member:
         return message
 
     def prepare(self, url: str, act: str, arguments: Json) -> None:
-        """Have the store opened; returns when the member only waits for the word."""
+        """Have the store opened; returns when the process only waits for the word."""
         self.tell({"url": url, "act": act, "arguments": arguments})
         assert self.hear() == READY
 
@@ -71,41 +71,41 @@ class Member:
         return pipe
 
 
-class Crew:
-    """Several members. Started when first needed."""
+class StoreProcesses:
+    """Several processes. Started when first needed."""
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._members: list[Member] = []
+        self._processes: list[StoreProcess] = []
 
     def race(self, url: str, act: str, arguments: Sequence[Json]) -> list[Json]:
         """Run the act in one process for each of the arguments, and return their answers.
 
         Blocks; call it with `asyncio.to_thread` from a coroutine.
         """
-        while len(self._members) < self.size:
-            self._members.append(Member())
-        racers = self._members[: len(arguments)]
+        while len(self._processes) < self.size:
+            self._processes.append(StoreProcess())
+        racers = self._processes[: len(arguments)]
         try:
-            for member, given in zip(racers, arguments, strict=True):
-                member.prepare(url, act, given)
-            for member in racers:
-                member.tell(GO)
-            return [member.hear() for member in racers]
+            for process, given in zip(racers, arguments, strict=True):
+                process.prepare(url, act, given)
+            for process in racers:
+                process.tell(GO)
+            return [process.hear() for process in racers]
         except BaseException:
             self._dismiss()
             raise
 
     def _dismiss(self) -> None:
         """Whoever has more to say must not say it in the next race."""
-        for member in self._members:
-            member.kill()
-        self._members = []
+        for process in self._processes:
+            process.kill()
+        self._processes = []
 
     def close(self) -> None:
-        for member in self._members:
-            member.close()
-        self._members = []
+        for process in self._processes:
+            process.close()
+        self._processes = []
 
     def __enter__(self) -> Self:
         return self
@@ -115,7 +115,7 @@ class Crew:
 
 
 def serve() -> None:
-    """The life of a member: one act for each line, until the lines end."""
+    """What such a process does: one act for each line, until the lines end."""
     for line in sys.stdin:
         order = json.loads(line)
         try:
@@ -127,7 +127,7 @@ def serve() -> None:
 
 async def _act(order: Json) -> Json:
     from holdfast.testing import acts  # noqa: PLC0415 - acts import the suites' words
-    from holdfast.wiring import open_store  # noqa: PLC0415 - only members need a store
+    from holdfast.wiring import open_store  # noqa: PLC0415 - only processes need a store
 
     async with open_store(order["url"]) as store:
         print(json.dumps(READY), flush=True)
