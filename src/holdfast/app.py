@@ -24,6 +24,7 @@ from holdfast.definitions.call import Call, submit_calls, submit_calls_async
 from holdfast.definitions.context import Context
 from holdfast.definitions.define import ContextDefinition, Decorator, PlainDefinition, define
 from holdfast.definitions.handle import Handle
+from holdfast.definitions.middleware import Middleware
 from holdfast.definitions.options import SubmitKeywords, TaskKeywords
 from holdfast.definitions.registry import Registry
 from holdfast.errors import HoldfastError, InvalidOption
@@ -40,6 +41,7 @@ __all__ = ["Holdfast", "open_dispatcher", "open_store"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+M = TypeVar("M", bound=Middleware | type[Middleware])
 
 
 class Holdfast(SyncFacade):
@@ -85,6 +87,14 @@ class Holdfast(SyncFacade):
         if function:
             return define(function[0], self, self.registry, options)
         return lambda function: define(function, self, self.registry, options)
+
+    def middleware(self, one: M) -> M:
+        """Surround submits, runs or the ends of attempts: `@app.middleware` on a class, which is
+        made without arguments, or `app.middleware(Timing(registry))`. The first is the outermost.
+        Workers take those that are there when they start.
+        """
+        self.registry.middleware.add(one)
+        return one
 
     def autodiscover(self, packages: Names, related_name: str | None = None) -> None:
         """Take the tasks of every module of a package, or of several: `app.autodiscover("orders")`.

@@ -42,7 +42,7 @@ class Strays:
     """Seconds from the suspicion to the last look, or a little more."""
 
     def __init__(
-        self, store: TaskStore, known: KnownClaims, settle: Callable[[Claim, Outcome], None]
+        self, store: TaskStore, known: KnownClaims, settle: Callable[[Claim, Outcome], object]
     ) -> None:
         self._store = store
         self._known = known
