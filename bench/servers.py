@@ -20,12 +20,12 @@ from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 
 import asyncpg
+from tests.kit.servers.account import ServerError
+from tests.kit.servers.mongo import MongoServer
+from tests.kit.servers.postgres import PostgresServer
 
 from bench.environments import Unavailable, environment
 from bench.machine import cpu_seconds, parent
-from holdfast.testing.servers.account import ServerError
-from holdfast.testing.servers.mongo import MongoServer
-from holdfast.testing.servers.postgres import PostgresServer
 
 SETTINGS = {"shared_buffers": "1GB", "max_wal_size": "4GB"}
 """What anybody sets who means PostgreSQL to be quick; all else is its default."""

@@ -92,7 +92,7 @@ def prepare(purpose: str) -> None:
 def fetch_programs() -> None:
     """What tests need and no package index has. Without them only their own tests fail."""
     try:
-        run(str(PYTHON), "-m", "holdfast.testing.servers.debian")
+        run(str(PYTHON), "-m", "tests.kit.servers.debian", PYTHONPATH=str(ROOT))
     except Unable as problem:
         say(f"{problem} (a few tests need it; `make test` tries again)")
 

@@ -13,6 +13,7 @@ import dataclasses
 import inspect
 import re
 import sys
+import types
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -395,7 +396,10 @@ def members(kind: type) -> Callable[[], str]:
 
 
 def first_sentences(thing: object) -> str:
-    """The first paragraph of a docstring, on one line."""
+    """The first paragraph of a docstring, on one line; of a union, its members."""
+    if isinstance(thing, types.UnionType):
+        members = [f"`{member.__name__}`" for member in thing.__args__]
+        return f"One of {', '.join(members)} (`{thing.__args__[0].__module__}`)."
     text = inspect.getdoc(thing) or ""
     return " ".join(text.partition("\n\n")[0].split())
 

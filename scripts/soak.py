@@ -25,12 +25,12 @@ from pathlib import Path
 
 from tests.acceptance import load, ordeals, storm
 from tests.acceptance.stage import Stage
+from tests.kit.servers.mongo import MongoServer
+from tests.kit.servers.postgres import PostgresServer
+from tests.kit.servers.proxy import Proxy
+from tests.kit.servers.redis import RedisServer
 
 from holdfast.core.task import Cause
-from holdfast.testing.servers.mongo import MongoServer
-from holdfast.testing.servers.postgres import PostgresServer
-from holdfast.testing.servers.proxy import Proxy
-from holdfast.testing.servers.redis import RedisServer
 
 
 def kills_on_sqlite(folder: Path, seed: int) -> str:

@@ -28,13 +28,12 @@ from typing import Protocol
 
 import hypothesis
 import pytest
-
-from holdfast.testing.servers.account import ServerError
-from holdfast.testing.servers.binaries import Version
-from holdfast.testing.servers.mongo import GivenMongo, MongoServer
-from holdfast.testing.servers.postgres import PostgresServer
-from holdfast.testing.servers.redis import RedisServer
-from holdfast.testing.servers.session import SharedServers
+from tests.kit.servers.account import ServerError
+from tests.kit.servers.binaries import Version
+from tests.kit.servers.mongo import GivenMongo, MongoServer
+from tests.kit.servers.postgres import PostgresServer
+from tests.kit.servers.redis import RedisServer
+from tests.kit.servers.session import SharedServers
 
 hypothesis.settings.register_profile(
     "busy",

@@ -11,14 +11,16 @@ from importlib import import_module as _import
 
 if typing.TYPE_CHECKING:
     from holdfast.app import Holdfast
-    from holdfast.core.attempt import History
+    from holdfast.core.attempt import Claim, History, Settlement
+    from holdfast.core.lifecycle import Outcome
     from holdfast.core.query import Page, TaskFilter
     from holdfast.core.retry import RetryPolicy, exponential, fixed
-    from holdfast.core.task import Priority, State, Task
+    from holdfast.core.task import Added, Priority, State, Task
     from holdfast.definitions.call import Call
     from holdfast.definitions.context import Context, context
     from holdfast.definitions.definition import Definition
     from holdfast.definitions.handle import Handle
+    from holdfast.definitions.middleware import Middleware
     from holdfast.errors import (
         AttemptTimeout,
         ConfigError,
@@ -65,13 +67,15 @@ if typing.TYPE_CHECKING:
 _HOMES = {
     "holdfast.app": ("Holdfast",),
     "holdfast.core.retry": ("RetryPolicy", "exponential", "fixed"),
-    "holdfast.core.attempt": ("History",),
+    "holdfast.core.attempt": ("Claim", "History", "Settlement"),
+    "holdfast.core.lifecycle": ("Outcome",),
     "holdfast.core.query": ("Page", "TaskFilter"),
-    "holdfast.core.task": ("Priority", "State", "Task"),
+    "holdfast.core.task": ("Added", "Priority", "State", "Task"),
     "holdfast.definitions.call": ("Call",),
     "holdfast.definitions.context": ("Context", "context"),
     "holdfast.definitions.definition": ("Definition",),
     "holdfast.definitions.handle": ("Handle",),
+    "holdfast.definitions.middleware": ("Middleware",),
     "holdfast.errors": (
         "AttemptTimeout",
         "ConfigError",
@@ -118,8 +122,10 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Added",
     "AttemptTimeout",
     "Call",
+    "Claim",
     "Config",
     "ConfigError",
     "Context",
@@ -135,7 +141,9 @@ __all__ = [
     "InvalidOption",
     "InvalidTransition",
     "LeaseLost",
+    "Middleware",
     "NotInitialised",
+    "Outcome",
     "Page",
     "PayloadRefused",
     "Priority",
@@ -145,6 +153,7 @@ __all__ = [
     "SchemaMismatch",
     "ServiceError",
     "Settings",
+    "Settlement",
     "Snooze",
     "State",
     "StoreError",

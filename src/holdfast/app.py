@@ -24,6 +24,7 @@ from holdfast.definitions.call import Call, submit_calls, submit_calls_async
 from holdfast.definitions.context import Context
 from holdfast.definitions.define import ContextDefinition, Decorator, PlainDefinition, define
 from holdfast.definitions.handle import Handle
+from holdfast.definitions.middleware import Middleware
 from holdfast.definitions.options import SubmitKeywords, TaskKeywords
 from holdfast.definitions.registry import Registry
 from holdfast.errors import HoldfastError, InvalidOption
@@ -33,13 +34,14 @@ from holdfast.sync_facade import SyncFacade
 from holdfast.wiring import open_dispatcher, open_store
 
 if TYPE_CHECKING:
-    from holdfast.worker.discovery import Search
+    from holdfast.worker.discovery import Autodiscovery
     from holdfast.worker.worker import Worker
 
 __all__ = ["Holdfast", "open_dispatcher", "open_store"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+M = TypeVar("M", bound=Middleware | type[Middleware])
 
 
 class Holdfast(SyncFacade):
@@ -53,7 +55,7 @@ class Holdfast(SyncFacade):
     def __init__(self, **settings: Unpack[SettingsKeywords]) -> None:
         self.settings = Settings.load(**settings)
         self.registry = Registry()
-        self._searches: list[Search] = []
+        self._searches: list[Autodiscovery] = []
         self._connection: AppConnection | None = None
         self._lock = threading.Lock()
         _APPS.add(self)
@@ -86,15 +88,23 @@ class Holdfast(SyncFacade):
             return define(function[0], self, self.registry, options)
         return lambda function: define(function, self, self.registry, options)
 
+    def middleware(self, one: M) -> M:
+        """Surround submits, runs or the ends of attempts: `@app.middleware` on a class, which is
+        made without arguments, or `app.middleware(Timing(registry))`. The first is the outermost.
+        Workers take those that are there when they start.
+        """
+        self.registry.middleware.add(one)
+        return one
+
     def autodiscover(self, packages: Names, related_name: str | None = None) -> None:
         """Take the tasks of every module of a package, or of several: `app.autodiscover("orders")`.
         With a `related_name` only of modules called so, and of what lies below packages called so:
         `app.autodiscover(["orders", "billing"], "tasks")`. Nothing is imported before `load_tasks`.
         """
-        from holdfast.worker.discovery import Search  # noqa: PLC0415 - only where it is asked for
+        from holdfast.worker.discovery import Autodiscovery  # noqa: PLC0415 - only where it is asked for
 
         names = self.settings.override(include=packages)
-        self._searches.append(Search(names.include, related_name))
+        self._searches.append(Autodiscovery(names.include, related_name))
 
     def load_tasks(self) -> tuple[str, ...]:
         """Import the modules that `include` names and `autodiscover` finds; their names. A worker

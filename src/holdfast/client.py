@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
@@ -96,6 +96,15 @@ class Client:
         if not calls:
             return []
         self._refuse_to_wait_for_itself()
+        installed = self.registry.middleware
+        if installed.submit:
+            add = partial(self._add, mark=mark, traceparent=traceparent)
+            return await installed.around_submit(calls, add)
+        return await self._add(calls, mark, traceparent)
+
+    async def _add(
+        self, calls: Sequence[Call[Any]], mark: bytes | None, traceparent: str | None
+    ) -> Sequence[Added]:
         window = self.settings.idempotency_window
         tasks = self._make(calls, mark, traceparent)
         with keys.as_given():
@@ -109,23 +118,31 @@ class Client:
         Waking is for the commit to do, where the store can. Where the dispatcher cannot hear it, a
         guess is made when that will be; else workers find them by looking.
         """
-        window = self.settings.idempotency_window
-        tasks = self._make(calls)
-        with keys.as_given():
-            added = self.store.add_within(connection, tasks, idempotency_window=window)
-        self.dispatcher.added_within(_counts(tasks))
-        return self._said(tasks, added)
+
+        def add(calls: Sequence[Call[Any]]) -> Sequence[Added]:
+            window = self.settings.idempotency_window
+            tasks = self._make(calls)
+            with keys.as_given():
+                added = self.store.add_within(connection, tasks, idempotency_window=window)
+            self.dispatcher.added_within(_counts(tasks))
+            return self._said(tasks, added)
+
+        return self.registry.middleware.around_submit_now(calls, add)
 
     async def submit_within_async(
         self, calls: Sequence[Call[Any]], connection: object
     ) -> Sequence[Added]:
         """The same through an asynchronous connection."""
-        window = self.settings.idempotency_window
-        tasks = self._make(calls)
-        with keys.as_given():
-            added = await self.store.add_within_async(connection, tasks, idempotency_window=window)
-        self.dispatcher.added_within(_counts(tasks))
-        return self._said(tasks, added)
+
+        async def add(calls: Sequence[Call[Any]]) -> Sequence[Added]:
+            window, store = self.settings.idempotency_window, self.store
+            tasks = self._make(calls)
+            with keys.as_given():
+                added = await store.add_within_async(connection, tasks, idempotency_window=window)
+            self.dispatcher.added_within(_counts(tasks))
+            return self._said(tasks, added)
+
+        return await self.registry.middleware.around_submit(calls, add)
 
     async def get(self, task_id: TaskRef) -> Task:
         """The whole picture of one task."""

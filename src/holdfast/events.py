@@ -148,6 +148,9 @@ EVENTS: Final = {
     "process.line_garbled": Listed(
         ERROR, "A child process said what makes no sense; it was killed.", "pid task_id error"
     ),
+    "middleware.failed": Listed(
+        ERROR, "A `settle` of yours raised; the attempt ended as it had.", "task_id exception"
+    ),
     "worker.runner_failed": Listed(ERROR, "A fault of ours in a run.", "task_id exception"),
     "worker.slot_failed": Listed(ERROR, "A fault of ours in a slot; it was replaced.", "exception"),
     "supervisor.stopping": Listed(INFO, "It was asked to stop: drain, now or kill.", "how"),

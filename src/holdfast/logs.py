@@ -55,7 +55,7 @@ running_task: Callable[[], Fields] = dict
 """The fields of the task that is running right here. Set by `definitions.context`."""
 
 
-class Said(NamedTuple):
+class LogMessage(NamedTuple):
     """An event as the message of a log record; its text is for formatters that know no fields."""
 
     event: str
@@ -92,7 +92,7 @@ class EventLog:
     def _say(self, level: int, event: str, fields: Fields) -> None:
         if self._logger.isEnabledFor(level):
             named = {name: fields[name] for name in ABOUT if name in fields}
-            self._logger.log(level, Said(event, fields), stacklevel=3, extra=named)
+            self._logger.log(level, LogMessage(event, fields), stacklevel=3, extra=named)
 
 
 class JsonLines(logging.Formatter):
@@ -140,7 +140,7 @@ class Stderr(logging.Handler):
 def read_record(record: logging.LogRecord) -> tuple[str, dict[str, Any]]:
     """A record's event and fields, whoever made it."""
     message = record.msg
-    if isinstance(message, Said):
+    if isinstance(message, LogMessage):
         event, fields = message.event, dict(message.fields)
     else:
         event, fields = record.getMessage(), {}
@@ -259,9 +259,9 @@ def _route_structlog(least: int) -> None:
     )
 
 
-def _as_record(_logger: Any, _method: str, fields: Any) -> tuple[tuple[Said], dict[str, Any]]:
+def _as_record(_logger: Any, _method: str, fields: Any) -> tuple[tuple[LogMessage], dict[str, Any]]:
     passed = {name: fields.pop(name) for name in ("exc_info", "stack_info") if name in fields}
-    return (Said(str(fields.pop("event", "")), fields),), passed
+    return (LogMessage(str(fields.pop("event", "")), fields),), passed
 
 
 def _tell_crashes() -> None:

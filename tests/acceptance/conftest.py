@@ -17,9 +17,8 @@ from pathlib import Path
 
 import pytest
 from tests.acceptance.stage import Stage
-
-from holdfast.testing.servers.mongo import MongoServer
-from holdfast.testing.servers.postgres import PostgresServer
+from tests.kit.servers.mongo import MongoServer
+from tests.kit.servers.postgres import PostgresServer
 
 MakeStage = Callable[..., Stage]
 MakePlace = Callable[[], dict[str, str]]

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Self
 
 from tests.acceptance.stage import PATIENCE, Stage, WorkerProcess, ids, overload, until
+from tests.kit.checker import Picture
 
 from holdfast.core.task import AttemptEnd, State
 from holdfast.errors import StoreUnavailable
-from holdfast.testing.checker import Picture
 
 SETTINGS = {"heartbeat": "1s", "sweep": "1s", "poll": "0.5s"}
 """The lease stays at its 30 s: an outage is no reason to give a living worker up."""

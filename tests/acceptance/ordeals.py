@@ -11,10 +11,9 @@ import time
 
 from tests.acceptance.load import Trial, assert_calm, assert_prompt, now, said_since
 from tests.acceptance.stage import Stage, until
-
-from holdfast.testing.servers.mongo import MongoServer
-from holdfast.testing.servers.postgres import PostgresServer
-from holdfast.testing.servers.proxy import Fate, Proxy
+from tests.kit.servers.mongo import MongoServer
+from tests.kit.servers.postgres import PostgresServer
+from tests.kit.servers.proxy import Fate, Proxy
 
 CUTS = [Fate.LOSE_REQUEST, Fate.LATE_REQUEST, Fate.LOSE_ANSWER, Fate.CUT_ANSWER]
 

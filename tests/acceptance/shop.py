@@ -11,13 +11,19 @@ import ctypes
 import fcntl
 import os
 import signal
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 from holdfast import Context, Holdfast, fixed
-from holdfast.testing.startlog import StartLog
+
+# Workers load this file by its path, from a folder of their own.
+sys.path.append(str(Path(__file__).parents[2]))
+
+from tests.kit.startlog import StartLog
 
 app = Holdfast()
 log = StartLog(os.environ["SHOP_LOG"])

@@ -14,11 +14,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+from tests.kit.checker import Broken, Picture, check, collect
+from tests.kit.startlog import StartLog
+
 from holdfast import Holdfast
 from holdfast.core.lifecycle import TERMINAL, UNFINISHED
 from holdfast.core.query import TaskFilter
-from holdfast.testing.checker import Broken, Picture, check, collect
-from holdfast.testing.startlog import StartLog
 from holdfast.wiring import open_store
 
 T = TypeVar("T")

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.acceptance.stage import Stage, WorkerProcess, ids, send, until
+from tests.kit.checker import Picture
 
 from holdfast import Call
 from holdfast.core.task import Cause, State
-from holdfast.testing.checker import Picture
 
 ARGUMENTS = ("--processes", "2", "-c", "4")
 CRASHES = 1_000  # a victim of the storm is no poison pill

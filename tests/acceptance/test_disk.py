@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 from tests.acceptance.disks import SmallDisk, read_only_disk, small_disk
 from tests.acceptance.stage import Stage, ids, until
+from tests.kit.startlog import StartLog
 
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State
 from holdfast.errors import StoreUnavailable
-from holdfast.testing.startlog import StartLog
 
 pytestmark = pytest.mark.acceptance
 

@@ -13,8 +13,7 @@ import pytest
 from tests.acceptance import ordeals
 from tests.acceptance.conftest import MakeStage, on_own_mongo
 from tests.acceptance.load import SETTINGS, Trial, assert_calm, assert_prompt, now, said_since
-
-from holdfast.testing.servers.mongo import MongoServer
+from tests.kit.servers.mongo import MongoServer
 
 PAUSE = 0.5
 """Between two submits, in seconds: the test server takes some dozens of tasks a second."""

@@ -8,9 +8,9 @@ from itertools import pairwise
 import pytest
 from tests.acceptance.conftest import MakeStage, on_postgres
 from tests.acceptance.stage import ids, overload, until
+from tests.kit.servers.faketime import clock_off_by
 
 from holdfast.core.task import AttemptEnd, Cause
-from holdfast.testing.servers.faketime import clock_off_by
 
 pytestmark = [pytest.mark.acceptance, on_postgres]
 

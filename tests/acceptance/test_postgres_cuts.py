@@ -12,12 +12,12 @@ from tests.acceptance.conftest import MakeStage, on_postgres
 from tests.acceptance.load import SETTINGS, Trial
 from tests.acceptance.ordeals import CUTS
 from tests.acceptance.stage import Stage, ids, until
+from tests.kit.servers.postgres import PostgresServer
+from tests.kit.servers.proxy import Proxy
 
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State
 from holdfast.errors import StoreUnavailable
-from holdfast.testing.servers.postgres import PostgresServer
-from holdfast.testing.servers.proxy import Proxy
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(180), on_postgres]
 

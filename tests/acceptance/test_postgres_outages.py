@@ -12,8 +12,7 @@ import pytest
 from tests.acceptance import ordeals
 from tests.acceptance.conftest import MakeStage, on_own_postgres
 from tests.acceptance.load import SETTINGS, Trial
-
-from holdfast.testing.servers.postgres import PostgresServer
+from tests.kit.servers.postgres import PostgresServer
 
 pytestmark = [pytest.mark.acceptance, pytest.mark.timeout(180), on_own_postgres]
 

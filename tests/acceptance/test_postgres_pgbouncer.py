@@ -8,9 +8,8 @@ import pytest
 from tests.acceptance.conftest import MakeStage, on_postgres
 from tests.acceptance.load import SETTINGS, Trial
 from tests.acceptance.stage import Stage, until
-
-from holdfast.testing.servers.pgbouncer import PgBouncer
-from holdfast.testing.servers.postgres import PostgresServer
+from tests.kit.servers.pgbouncer import PgBouncer
+from tests.kit.servers.postgres import PostgresServer
 
 pytestmark = [pytest.mark.acceptance, on_postgres]
 

@@ -1,6 +1,6 @@
 """MongoDB keeps every promise.
 
-Which server that is, `holdfast.testing.servers.mongo` says. One database serves all tests of a
+Which server that is, `tests.kit.servers.mongo` says. One database serves all tests of a
 process and is emptied in between: what costs is making indexes.
 """
 
@@ -13,13 +13,13 @@ from contextlib import AsyncExitStack
 
 import pytest
 from pymongo import MongoClient
+from tests.kit.servers.mongo import GivenMongo, MongoServer
 
 from holdfast.ports.store import Store
 from holdfast.stores.mongo.connections import NOUNS
 from holdfast.stores.mongo.schema import BOARD, EMPTY_BOARD
 from holdfast.stores.mongo.store import MongoStore
 from holdfast.testing.clock import FakeClock
-from holdfast.testing.servers.mongo import GivenMongo, MongoServer
 from holdfast.testing.suites import StoreConformance
 from holdfast.testing.suites.base import OpenAnother
 

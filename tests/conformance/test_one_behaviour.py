@@ -16,9 +16,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from pymongo import MongoClient
 from tests.conformance.life import Life
 from tests.conformance.pair import Pair
+from tests.kit.servers.mongo import GivenMongo, MongoServer
 
 from holdfast.stores.mongo.store import MongoStore
-from holdfast.testing.servers.mongo import GivenMongo, MongoServer
 
 draws = st.randoms(use_true_random=True)
 

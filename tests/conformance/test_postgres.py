@@ -12,11 +12,11 @@ from contextlib import AsyncExitStack
 
 import asyncpg
 import pytest
+from tests.kit.servers.postgres import PostgresServer
 
 from holdfast.ports.store import Store
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.clock import FakeClock
-from holdfast.testing.servers.postgres import PostgresServer
 from holdfast.testing.suites import (
     ClaimSuite,
     LockSuite,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from tests.kit.simulation import Setup, run_history
+from tests.kit.simulation.actors import Rescuer, Worker
 from tests.simulation import variants
 
 from holdfast.stores.memory import MemoryStore
-from holdfast.testing.simulation import Setup, run_history
-from holdfast.testing.simulation.actors import Rescuer, Worker
 
 SEEDS = 600
 

@@ -8,10 +8,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.kit.checker import Picture, Start, StartLog, check
 
 from holdfast.core.attempt import Attempt, Event, History
 from holdfast.core.task import AttemptEnd, Cause, Priority, Reason, State, Task, TaskId, WorkerId
-from holdfast.testing.checker import Picture, Start, StartLog, check
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

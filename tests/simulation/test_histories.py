@@ -11,10 +11,10 @@ import time
 from collections import Counter
 
 import pytest
+from tests.kit.simulation import run_history
 
 from holdfast.core.lifecycle import MOVES
 from holdfast.core.task import AttemptEnd, Cause, State, SubmitOutcome
-from holdfast.testing.simulation import run_history
 
 CHUNKS = 4
 PER_CHUNK = int(os.environ.get("SIM_HISTORIES", "4000")) // CHUNKS

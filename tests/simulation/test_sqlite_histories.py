@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
+from tests.kit.simulation import Drive, Setup, run_history
 
 from holdfast.ports.clock import Clock
 from holdfast.stores.sqlite import SQLiteStore
-from holdfast.testing.simulation import Drive, Setup, run_history
 
 T = TypeVar("T")
 

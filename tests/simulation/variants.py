@@ -6,6 +6,9 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from tests.kit.simulation.actors import LEASE, SETTINGS, Rescuer, Worker, lose
+from tests.kit.simulation.world import World
+
 from holdfast.core.attempt import CLASHES, Claim, Claimed, History, Refusal, Report, Settlement
 from holdfast.core.fleet import WorkerStatus
 from holdfast.core.lifecycle import WorkerLost, settle
@@ -26,8 +29,6 @@ from holdfast.errors import IdempotencyConflict, StoreUnavailable
 from holdfast.ports.clock import Clock
 from holdfast.ports.store import Store
 from holdfast.stores.memory import MemoryStore
-from holdfast.testing.simulation.actors import LEASE, SETTINGS, Rescuer, Worker, lose
-from holdfast.testing.simulation.world import World
 
 
 class NoFence(MemoryStore):

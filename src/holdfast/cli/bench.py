@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.command import Refused, Session, with_session
+from holdfast.cli.command import CommandFailed, Session, with_session
 from holdfast.cli.places import sqlite_path, sqlite_url
 from holdfast.cli.screen import Answer, Screen
 from holdfast.core.task import Json
@@ -72,7 +72,7 @@ def scratch(url: str) -> Iterator[str]:
         return
     path = sqlite_path(url)
     if path is None:
-        raise Refused(
+        raise CommandFailed(
             "store_not_supported",
             "bench makes a scratch store beside yours, but not for memory://. "
             "Give it --url sqlite:///file.db.",
@@ -81,7 +81,9 @@ def scratch(url: str) -> Iterator[str]:
     try:
         folder = tempfile.TemporaryDirectory(prefix=".holdfast-bench-", dir=beside)
     except OSError as error:
-        raise Refused("no_scratch", f"cannot make a scratch store in {beside}: {error}") from None
+        raise CommandFailed(
+            "no_scratch", f"cannot make a scratch store in {beside}: {error}"
+        ) from None
     with folder as name:
         yield sqlite_url(Path(name) / "bench.db")
 

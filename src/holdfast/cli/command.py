@@ -57,7 +57,7 @@ LogLevel = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
-class Refused(Exception):
+class CommandFailed(Exception):
     """An expected end of a command: a stable `code`, one clear sentence, and the exit code."""
 
     def __init__(self, code: str, message: str, *, exit_code: int = 1) -> None:
@@ -66,7 +66,7 @@ class Refused(Exception):
         self.exit_code = exit_code
 
 
-class WrongUsage(Refused):
+class WrongUsage(CommandFailed):
     """The command was called in a way that cannot mean anything."""
 
     def __init__(self, code: str, message: str) -> None:
@@ -182,4 +182,4 @@ def confirm(session: Session, question: str, *, yes: bool) -> None:
     if session.as_json or not sys.stdin.isatty():
         raise WrongUsage("not_confirmed", f"{question} Nothing was done; add --yes to go ahead.")
     if not typer.confirm(question):
-        raise Refused("not_confirmed", "nothing was done.")
+        raise CommandFailed("not_confirmed", "nothing was done.")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from holdfast.cli.command import Refused, Session, with_session
+from holdfast.cli.command import CommandFailed, Session, with_session
 from holdfast.cli.places import open_to_others, refuse_missing
 from holdfast.cli.screen import STYLES, Answer, Screen
 from holdfast.cli.words import plural
@@ -65,7 +65,7 @@ async def _examine(app: Holdfast) -> list[Finding]:
                 *look.about_demand(await client.store.demand(), workers),
                 *look.about_dead_letters(stats),
             ]
-    except (StoreError, Refused) as error:
+    except (StoreError, CommandFailed) as error:
         return [look.Finding(look.Level.PROBLEM, "store", str(error))]
 
 

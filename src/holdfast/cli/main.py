@@ -17,7 +17,7 @@ import typer
 from holdfast.cli import bench, dead, doctor, overview, queues, submit, tasks, tokens, worker
 from holdfast.cli import server as serving
 from holdfast.cli import up as everything
-from holdfast.cli.command import AsJson, Refused
+from holdfast.cli.command import AsJson, CommandFailed
 from holdfast.cli.demo import command as demo
 from holdfast.cli.screen import Answer, print_error, show
 from holdfast.errors import ConfigError, HoldfastError, InvalidOption
@@ -120,13 +120,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (typer.Abort, KeyboardInterrupt):
         print_error("aborted", "stopped; nothing more was done.", as_json=as_json)
         return 130
-    except (HoldfastError, Refused, UsageError) as error:
+    except (HoldfastError, CommandFailed, UsageError) as error:
         return _report(error, as_json=as_json)
     return code if isinstance(code, int) else 0
 
 
 def _report(error: Any, *, as_json: bool) -> int:
-    if isinstance(error, Refused):
+    if isinstance(error, CommandFailed):
         print_error(error.code, str(error), as_json=as_json)
         return error.exit_code
     if isinstance(error, HoldfastError):

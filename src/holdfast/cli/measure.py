@@ -18,7 +18,7 @@ from statistics import quantiles
 from typing import TYPE_CHECKING, Any
 
 from holdfast.cli.children import kill_group, start_worker
-from holdfast.cli.command import Refused
+from holdfast.cli.command import CommandFailed
 from holdfast.cli.processes import usage
 from holdfast.core.fleet import WorkerStatus
 from holdfast.core.task import State
@@ -73,7 +73,7 @@ class PickUp:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Idle:
+class IdleCost:
     """What a worker with nothing to do costs, its supervisor included."""
 
     seconds: float
@@ -133,7 +133,7 @@ def measure_drain(
     with worker(url, *options) as group:
         code = group.wait()
     if code != 0:
-        raise Refused("worker_failed", f"the worker left with exit code {code}.")
+        raise CommandFailed("worker_failed", f"the worker left with exit code {code}.")
     return DrainSpeed(
         tasks=tasks, seconds=asyncio.run(span()), processes=processes, concurrency=concurrency
     )
@@ -153,7 +153,7 @@ def measure_pickup(url: str, tasks: int) -> PickUp:
     return PickUp(tasks=tasks, p50_ms=cuts[49], p95_ms=cuts[94], p99_ms=cuts[98])
 
 
-def measure_idle(url: str, seconds: float = 10.0) -> Idle | None:
+def measure_idle(url: str, seconds: float = 10.0) -> IdleCost | None:
     """Watch a worker do nothing. None where the system does not tell (only Linux does)."""
 
     async def ready() -> None:
@@ -168,7 +168,7 @@ def measure_idle(url: str, seconds: float = 10.0) -> Idle | None:
         after, passed = usage(group.pid), time.monotonic() - began
     if before is None or after is None:
         return None
-    return Idle(
+    return IdleCost(
         seconds=passed,
         cpu_percent=100 * (after.cpu_seconds - before.cpu_seconds) / passed,
         rss_mib=after.rss_mib,
@@ -194,7 +194,7 @@ async def until_ready(client: Client, patience: float = 30.0) -> None:
     deadline = time.monotonic() + patience
     while not any(w.status is WorkerStatus.ACTIVE for w in await client.workers()):
         if time.monotonic() > deadline:
-            raise Refused("no_workers", f"no worker came up within {patience:.0f} s.")
+            raise CommandFailed("no_workers", f"no worker came up within {patience:.0f} s.")
         await asyncio.sleep(0.05)
 
 
@@ -231,7 +231,7 @@ async def _span(client: Client, tasks: int) -> float:
         if after is None:
             break
     if len(ends) != tasks:
-        raise Refused("not_drained", f"{len(ends)} of {tasks} tasks completed.")
+        raise CommandFailed("not_drained", f"{len(ends)} of {tasks} tasks completed.")
     return (max(ends) - min(starts)).total_seconds()
 
 

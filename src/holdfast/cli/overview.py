@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.command import Refused, Session, with_client
+from holdfast.cli.command import CommandFailed, Session, with_client
 from holdfast.cli.screen import Answer, Screen
 from holdfast.core.fleet import WorkerStatus
 
@@ -41,7 +41,7 @@ async def drain(
 ) -> Answer:
     """Ask a worker to finish what it has and leave."""
     if not await session.client.ask_to_drain(worker_id):
-        raise Refused(
+        raise CommandFailed(
             "worker_not_found",
             f"no worker {worker_id!r} is alive; `holdfast workers` shows those that are.",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from urllib.parse import quote, unquote
 
-from holdfast.cli.command import Refused
+from holdfast.cli.command import CommandFailed
 
 
 def sqlite_path(url: str) -> Path | None:
@@ -34,7 +34,7 @@ async def refuse_missing(url: str) -> None:
 
     store = open_store(url)
     if await store.schema_version() == 0:
-        raise Refused(
+        raise CommandFailed(
             "no_store",
             f"there is no store at {sqlite_path(url) or store.url}. It is made by the first submit,"
             " by a worker, a server, or `holdfast migrate`; if it is elsewhere, name it with --url "

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.cli.command import LogLevel, Refused, Session, WrongUsage, with_session
+from holdfast.cli.command import CommandFailed, LogLevel, Session, WrongUsage, with_session
 from holdfast.cli.screen import print_json
 from holdfast.cli.submit import Include, load
 
@@ -89,7 +89,7 @@ def _chosen(
     loaded = Holdfast(include=[]) if spec is None else load(spec, include)
     loaded.settings = loaded.settings.override(url=session.url, **overrides)
     if loaded.settings.url.startswith("memory:"):
-        raise Refused(
+        raise CommandFailed(
             "no_store",
             "memory:// lives and dies in one process, so no worker could share it with a server. "
             "Use sqlite:///holdfast.db.",
@@ -106,7 +106,7 @@ def naming_the_extra() -> Iterator[None]:
     except ModuleNotFoundError as error:
         if error.name not in _NEEDED:
             raise
-        raise Refused(
+        raise CommandFailed(
             "missing_extra",
             f"the server needs {error.name}: pip install 'holdfast[server]'",
             exit_code=2,

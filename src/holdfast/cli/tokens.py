@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from holdfast.cli import words
-from holdfast.cli.command import Refused, Session, with_client, with_making_client
+from holdfast.cli.command import CommandFailed, Session, with_client, with_making_client
 from holdfast.cli.screen import Answer, Screen
 from holdfast.core.task import Json
 
@@ -107,7 +107,7 @@ async def revoke(
     """End a token for ever. Running servers notice within a second."""
     wanted = _read_id(token_id)
     if not await session.client.tokens.revoke(wanted):
-        raise Refused(
+        raise CommandFailed(
             "token_not_found",
             f"there is no token {wanted!r} that could be revoked: it never was, or it was revoked "
             "before. `holdfast token list --all` shows all.",

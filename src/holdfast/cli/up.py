@@ -15,12 +15,12 @@ import typer
 
 from holdfast import logs
 from holdfast.cli.command import LogLevel, Session, WrongUsage, with_app
-from holdfast.cli.crew import Crew, Part
 from holdfast.cli.filters import read_duration
 from holdfast.cli.places import sqlite_url
 from holdfast.cli.screen import Screen, print_json
 from holdfast.cli.server import Host, OpenQueues, Port, naming_the_extra
 from holdfast.cli.submit import Include
+from holdfast.cli.supervisor import CommandSupervisor, Part
 from holdfast.cli.worker import Capabilities, Concurrency, Drain, Processes, Queues
 from holdfast.settings import Settings
 
@@ -95,7 +95,7 @@ def _run(
     async def run() -> int:
         server = Part("server", ["server", app, *door, *log])
         workers = Part("worker", ["worker", app, *worker, *log])
-        return await Crew([server, workers, *more]).run()
+        return await CommandSupervisor([server, workers, *more]).run()
 
     return asyncio.run(run())
 

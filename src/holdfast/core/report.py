@@ -55,7 +55,7 @@ def read_line(line: str) -> str:
     return line
 
 
-class Said(NamedTuple):
+class LogSize(NamedTuple):
     """How much of a log one attempt has written so far."""
 
     lines: int = 0
@@ -66,13 +66,13 @@ class Said(NamedTuple):
         return self.lines >= MOST_LINES or self.bytes >= MOST_BYTES
 
 
-def bounded(lines: Sequence[str], said: Said) -> tuple[tuple[str, ...], Said]:
+def bounded(lines: Sequence[str], said: LogSize) -> tuple[tuple[str, ...], LogSize]:
     """Those of an attempt's next lines that are kept, and how much it has said with them."""
     kept: list[str] = []
     for line in lines:
         if said.is_enough:
             break
-        said = Said(said.lines + 1, said.bytes + len(line.encode(errors="replace")))
+        said = LogSize(said.lines + 1, said.bytes + len(line.encode(errors="replace")))
         kept.append(line)
         if said.is_enough:
             kept.append(

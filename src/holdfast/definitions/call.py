@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack
 
 from holdfast.core.keys import stored_key
 from holdfast.core.task import Added, NewTask, Priority, TaskId
 from holdfast.definitions.backoff import dump_policy
 from holdfast.definitions.callbacks import check_callback
 from holdfast.definitions.handle import Handle
-from holdfast.definitions.options import NO_OPTIONS, Options
+from holdfast.definitions.options import (
+    NO_OPTIONS,
+    Options,
+    SubmitKeywords,
+    in_our_words,
+    read_options,
+)
 from holdfast.errors import InvalidOption
 from holdfast.settings import Settings
 
@@ -21,6 +27,11 @@ if TYPE_CHECKING:
     from holdfast.definitions.home import Home
 
 R_co = TypeVar("R_co", covariant=True)
+
+_CHANGEABLE: Final = frozenset(
+    {"max_retries", "owner", "priority", "queue", "requires", "retry", "tags", "timeout"}
+)
+_LISTED: Final = ", ".join(sorted(_CHANGEABLE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +54,21 @@ class Call(Generic[R_co]):
             and self.unique_key is None
             and self.fingerprint is None
         )
+
+    def with_options(self, **options: Unpack[SubmitKeywords]) -> Call[R_co]:
+        """The same call with some options set anew, and `tags` added: for middleware. What the
+        arguments decide (keys, locks) and when it starts stay the caller's.
+        """
+        given = in_our_words(options)
+        for name in given.keys() - _CHANGEABLE:
+            raise InvalidOption(
+                name, f"is the caller's; of a call that is made only {_LISTED} can be changed"
+            )
+        read = read_options(given)
+        changes = {name: getattr(read, name) for name in given}
+        if "tags" in changes:
+            changes["tags"] = _joined(self.options.tags, read.tags)
+        return replace(self, options=replace(self.options, **changes))
 
     def new_task(
         self, task_id: TaskId, settings: Settings, head_starts: Mapping[Priority, int]

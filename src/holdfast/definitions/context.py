@@ -11,6 +11,7 @@ but for `transaction()`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -20,9 +21,18 @@ from holdfast.announcing import fields_of
 from holdfast.codec.text import storable
 from holdfast.core.attempt import Claim
 from holdfast.core.duration import Duration, parse_duration
-from holdfast.core.report import Said, bounded, read_cost, read_line, read_progress
-from holdfast.core.task import Cost, NewTask, Priority, Progress
+from holdfast.core.report import LogSize, bounded, read_cost, read_line, read_progress
+from holdfast.core.task import (
+    Added,
+    Cost,
+    NewTask,
+    Priority,
+    Progress,
+    State,
+    SubmitOutcome,
+)
 from holdfast.core.trace import trace_id_of, traceparent_of
+from holdfast.definitions.call import Call
 from holdfast.definitions.handle import Handle
 from holdfast.definitions.stopping import Stopping
 from holdfast.definitions.submittable import Submittable
@@ -102,7 +112,7 @@ class Context:
     def __init__(self, claim: Claim, sink: ContextSink) -> None:
         self._claim = claim
         self._sink = sink
-        self._said = Said()
+        self._said = LogSize()
 
     @property
     def id(self) -> str:
@@ -197,9 +207,15 @@ class Context:
             )
         settings = task.home.settings
         starts = {priority: settings.aging.head_start(priority) for priority in Priority}
-        (new,) = TaskMaker(settings, starts).make([call])
-        self._sink.follow_up(new)
-        return Handle(task.home, new.id, call.definition.result_of)
+
+        def keep(calls: Sequence[Call[Any]]) -> list[Added]:
+            made = TaskMaker(settings, starts).make(calls)
+            for new in made:
+                self._sink.follow_up(new)
+            return [Added(new.id, SubmitOutcome.CREATED, State.QUEUED) for new in made]
+
+        (added,) = task.home.registry.middleware.around_submit_now([call], keep)
+        return Handle(task.home, added.task_id, call.definition.result_of)
 
     def extend(self, time: Duration) -> None:
         """Give this attempt more time: its timeout is now `time` from this moment."""

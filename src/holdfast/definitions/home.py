@@ -11,6 +11,7 @@ from holdfast.settings import Settings
 
 if TYPE_CHECKING:
     from holdfast.definitions.call import Call
+    from holdfast.definitions.registry import Registry
 
 T = TypeVar("T")
 
@@ -40,6 +41,9 @@ class Home(Protocol):
 
     @property
     def settings(self) -> Settings: ...
+
+    @property
+    def registry(self) -> Registry: ...
 
     async def verbs(self) -> Verbs:
         """The client, with its store open."""

@@ -1,4 +1,4 @@
-"""The definitions of one app, by name."""
+"""The definitions of one app, by name, and what surrounds them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from holdfast.definitions.definition import Definition
+from holdfast.definitions.middleware import Installed
 from holdfast.errors import InvalidOption, UnknownTask
 
 AnyDefinition = Definition[..., Any, Any]
@@ -19,6 +20,7 @@ class Registry(Mapping[str, AnyDefinition]):
         self._definitions: dict[str, AnyDefinition] = {}
         self.forgetful: set[str] = set()
         """Names of tasks that are not kept once they have succeeded."""
+        self.middleware = Installed()
 
     def add(self, definition: AnyDefinition) -> None:
         """Take a definition in. The same function again (a reload, a notebook) replaces itself;

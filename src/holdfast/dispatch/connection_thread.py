@@ -29,7 +29,7 @@ GOODBYE: Final = 0.5
 """Seconds for the last calls."""
 
 
-class Connection(Protocol):
+class HintConnection(Protocol):
     """Open until it is `lost`, which says why."""
 
     @property
@@ -40,7 +40,7 @@ class Connection(Protocol):
         ...
 
 
-C = TypeVar("C", bound=Connection)
+C = TypeVar("C", bound=HintConnection)
 
 
 class ConnectionThread(ABC, Generic[C]):

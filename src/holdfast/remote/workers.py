@@ -11,7 +11,7 @@ from holdfast.announcing import Gate
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.fleet import HTTP, WorkerInfo, WorkerStatus, held_by, is_internal
 from holdfast.core.query import running_on
-from holdfast.core.report import Said, bounded
+from holdfast.core.report import LogSize, bounded
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.readers import read_capabilities, read_name
 from holdfast.definitions.registry import Registry
@@ -70,7 +70,7 @@ class RemoteWorkers:
         self._leases = Leases(store, settling, judge.timeout_of, grace=grace)
         self._registrations = Registrations(store, heartbeat=settings.heartbeat)
         self._results = Results(store, self._leases, judge, max_result=settings.max_result)
-        self._said: dict[tuple[TaskId, int], Said] = {}
+        self._said: dict[tuple[TaskId, int], LogSize] = {}
         self._polls = Polls(
             store,
             dispatcher,
@@ -226,7 +226,7 @@ class RemoteWorkers:
         if not report.logs:
             return report
         key = (report.task_id, report.attempt)
-        logs, said = bounded(report.logs, self._said.pop(key, Said()))
+        logs, said = bounded(report.logs, self._said.pop(key, LogSize()))
         self._said[key] = said
         if len(self._said) > MOST_SAID:
             del self._said[next(iter(self._said))]

@@ -27,7 +27,7 @@ PREFIX: Final = "/api/v1/"
 TASKS: Final = f"{PREFIX}tasks"
 
 
-class Bound(StrEnum):
+class WhenBound(StrEnum):
     """What a route does for a token that is bound to an owner, queues or task names."""
 
     OWN = "own"
@@ -42,25 +42,25 @@ class Rule(NamedTuple):
     """Who may come in: a token with one of these scopes, and `admin`, which may do everything."""
 
     scopes: tuple[Scope, ...]
-    bound: Bound
+    bound: WhenBound
 
     def __str__(self) -> str:
         return " or ".join(f"`{scope}`" for scope in self.scopes)
 
 
-_READ: Final = Rule((Scope.READ,), Bound.OWN)
-_SUBMIT: Final = Rule((Scope.SUBMIT,), Bound.OWN)
-_STEER_ONE: Final = Rule((Scope.SUBMIT, Scope.OPERATE), Bound.OWN)
-_STEER: Final = Rule((Scope.OPERATE,), Bound.OWN)
-_READ_ALL: Final = Rule((Scope.READ,), Bound.REFUSED)
-_STEER_ALL: Final = Rule((Scope.OPERATE,), Bound.REFUSED)
-_ADMIN: Final = Rule((Scope.ADMIN,), Bound.REFUSED)
-_WORKER: Final = Rule((Scope.WORKER,), Bound.OWN)
+_READ: Final = Rule((Scope.READ,), WhenBound.OWN)
+_SUBMIT: Final = Rule((Scope.SUBMIT,), WhenBound.OWN)
+_STEER_ONE: Final = Rule((Scope.SUBMIT, Scope.OPERATE), WhenBound.OWN)
+_STEER: Final = Rule((Scope.OPERATE,), WhenBound.OWN)
+_READ_ALL: Final = Rule((Scope.READ,), WhenBound.REFUSED)
+_STEER_ALL: Final = Rule((Scope.OPERATE,), WhenBound.REFUSED)
+_ADMIN: Final = Rule((Scope.ADMIN,), WhenBound.REFUSED)
+_WORKER: Final = Rule((Scope.WORKER,), WhenBound.OWN)
 
 TABLE: Final[Mapping[str, Mapping[str, Rule | None]]] = {
     "/healthz": {"GET": None},
     "/readyz": {"GET": None},
-    "/openapi.json": {"GET": Rule((Scope.READ,), Bound.SAME)},
+    "/openapi.json": {"GET": Rule((Scope.READ,), WhenBound.SAME)},
     TASKS: {"GET": _READ, "POST": _SUBMIT},
     f"{TASKS}/actions": {"POST": _STEER},
     f"{TASKS}/{{task_id}}": {"GET": _READ, "DELETE": _STEER_ONE},
@@ -143,7 +143,7 @@ class Access:
         rule = methods[method]
         assert rule is not None
         _refuse_scope(rule, token)
-        if rule.bound is Bound.REFUSED and token.bounds.is_narrow:
+        if rule.bound is WhenBound.REFUSED and token.bounds.is_narrow:
             raise Refused(
                 403,
                 "bound_token",

@@ -42,13 +42,13 @@ _TOO_LARGE = b"HTTP/1.1 431 Request Header Fields Too Large\r\n" + _CLOSING
 _FULL = b"HTTP/1.1 503 Service Unavailable\r\nretry-after: 1\r\n" + _CLOSING
 
 
-class Connection(HttpToolsProtocol):
+class LimitedConnection(HttpToolsProtocol):
     """A connection of uvicorn's, with those limits."""
 
     most: ClassVar[int] = 1000
-    _idle: ClassVar[dict[Connection, None]] = {}
+    _idle: ClassVar[dict[LimitedConnection, None]] = {}
     """Those without a request, longest first."""
-    _deaf: ClassVar[set[Connection]] = set()
+    _deaf: ClassVar[set[LimitedConnection]] = set()
     """Those that have not read what they were sent."""
 
     _deadline: asyncio.TimerHandle | None = None
@@ -224,6 +224,8 @@ def _only_health(app: Any) -> Any:
     return answer
 
 
-def at_most(most: int) -> type[Connection]:
+def at_most(most: int) -> type[LimitedConnection]:
     """The connections of one server: so many at once."""
-    return type("Connection", (Connection,), {"most": most, "_idle": {}, "_deaf": set()})
+    return type(
+        "LimitedConnection", (LimitedConnection,), {"most": most, "_idle": {}, "_deaf": set()}
+    )

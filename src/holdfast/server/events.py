@@ -25,7 +25,7 @@ from holdfast.filters import read_id
 from holdfast.server.access import TASKS
 from holdfast.server.documented import TASK_ID, documented
 from holdfast.server.models.tasks import NoQuery
-from holdfast.server.news import Message, Place, news
+from holdfast.server.news import Message, StreamPosition, news
 from holdfast.server.service import service_of
 from holdfast.server.shape import Shape
 from holdfast.server.watching import Watch, Watches, look
@@ -84,11 +84,11 @@ async def events(request: Request) -> Response:
     PLAIN.read_query(request.query_params)
     service = service_of(request)
     client = await service.verbs()
-    place = Place.read(request.headers.get("last-event-id"))
+    place = StreamPosition.read(request.headers.get("last-event-id"))
     task_id = read_id(request.path_params["task_id"])
     await (await service.reach(request)).get(task_id)
     snapshot = await look(client, task_id)
-    if snapshot.is_final and place != Place() and not any(news(snapshot, place)):
+    if snapshot.is_final and place != StreamPosition() and not any(news(snapshot, place)):
         return Response(status_code=204)
     told = _Stream(request, client).told(task_id, place)
     return StreamingResponse(told, media_type="text/event-stream", headers=_HEADERS)
@@ -111,7 +111,7 @@ class _Stream:
         self._watches = _watches(request)
         self._until = time.monotonic() + LONGEST
 
-    async def told(self, task_id: TaskId, place: Place) -> AsyncIterator[bytes]:
+    async def told(self, task_id: TaskId, place: StreamPosition) -> AsyncIterator[bytes]:
         """All that happens from this place on, until the end or until it is time to go."""
         yield b"retry: %d\n\n" % COME_BACK_AFTER_MS
         try:
@@ -121,7 +121,7 @@ class _Stream:
         except TaskNotFound:
             yield _FORGOTTEN
 
-    async def _followed(self, watch: Watch, place: Place) -> AsyncIterator[bytes]:
+    async def _followed(self, watch: Watch, place: StreamPosition) -> AsyncIterator[bytes]:
         while True:
             change, latest = watch.change, watch.latest
             if latest is None:

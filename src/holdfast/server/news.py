@@ -28,7 +28,7 @@ _STATE: Final = (
 )
 
 
-class Place(NamedTuple):
+class StreamPosition(NamedTuple):
     """How far a listener is. Its text is the id of the last message it got."""
 
     events: int = 0
@@ -40,7 +40,7 @@ class Place(NamedTuple):
         return ".".join(map(str, self))
 
     @classmethod
-    def read(cls, text: str | None) -> Place:
+    def read(cls, text: str | None) -> StreamPosition:
         """The place that a listener names; anything else is the beginning."""
         match = _PLACE.fullmatch(text or "")
         return cls(int(match[1]), int(match[2]), match[3], match[4]) if match else cls()
@@ -49,7 +49,7 @@ class Place(NamedTuple):
 class Message(NamedTuple):
     """One thing to tell; `place` is where a listener is that has heard it."""
 
-    place: Place
+    place: StreamPosition
     event: str
     data: Json
 
@@ -65,7 +65,7 @@ class Snapshot(NamedTuple):
         return is_terminal(self.task.state)
 
 
-def news(snapshot: Snapshot, place: Place) -> Iterator[Message]:
+def news(snapshot: Snapshot, place: StreamPosition) -> Iterator[Message]:
     """Everything a listener at this place has not heard of, oldest first."""
     task, history = snapshot
     events = [_of_event(event) for event in history.events[place.events :]]

@@ -71,32 +71,32 @@ class Ended(Refused):
         )
 
 
-class Kind(NamedTuple):
+class ProblemKind(NamedTuple):
     """How an error shows over HTTP."""
 
     status: int
     code: str
 
 
-KINDS: Final[Mapping[type[HoldfastError], Kind]] = {
-    errors.InvalidArguments: Kind(422, "invalid_arguments"),
-    errors.PayloadRefused: Kind(422, "payload_refused"),
-    errors.InvalidOption: Kind(422, "invalid_option"),
-    errors.IdempotencyConflict: Kind(409, "idempotency_conflict"),
-    errors.RecordConflict: Kind(409, "record_conflict"),
-    errors.TaskNotFound: Kind(404, "task_not_found"),
-    errors.UnknownTask: Kind(422, "unknown_task_type"),
-    errors.InvalidTransition: Kind(409, "invalid_transition"),
-    errors.LeaseLost: Kind(409, "lease_lost"),
-    errors.WorkerGone: Kind(409, "worker_gone"),
-    errors.WorkerNotFound: Kind(404, "worker_not_found"),
-    errors.StoreUnavailable: Kind(503, "store_unavailable"),
-    errors.SchemaMismatch: Kind(503, "schema_mismatch"),
-    errors.Unsupported: Kind(409, "unsupported"),
-    errors.ResultTimeout: Kind(409, "result_timeout"),
-    errors.TaskUnsuccessful: Kind(409, "task_unsuccessful"),
-    errors.StoreError: Kind(500, "internal_error"),
-    errors.HoldfastError: Kind(500, "internal_error"),
+KINDS: Final[Mapping[type[HoldfastError], ProblemKind]] = {
+    errors.InvalidArguments: ProblemKind(422, "invalid_arguments"),
+    errors.PayloadRefused: ProblemKind(422, "payload_refused"),
+    errors.InvalidOption: ProblemKind(422, "invalid_option"),
+    errors.IdempotencyConflict: ProblemKind(409, "idempotency_conflict"),
+    errors.RecordConflict: ProblemKind(409, "record_conflict"),
+    errors.TaskNotFound: ProblemKind(404, "task_not_found"),
+    errors.UnknownTask: ProblemKind(422, "unknown_task_type"),
+    errors.InvalidTransition: ProblemKind(409, "invalid_transition"),
+    errors.LeaseLost: ProblemKind(409, "lease_lost"),
+    errors.WorkerGone: ProblemKind(409, "worker_gone"),
+    errors.WorkerNotFound: ProblemKind(404, "worker_not_found"),
+    errors.StoreUnavailable: ProblemKind(503, "store_unavailable"),
+    errors.SchemaMismatch: ProblemKind(503, "schema_mismatch"),
+    errors.Unsupported: ProblemKind(409, "unsupported"),
+    errors.ResultTimeout: ProblemKind(409, "result_timeout"),
+    errors.TaskUnsuccessful: ProblemKind(409, "task_unsuccessful"),
+    errors.StoreError: ProblemKind(500, "internal_error"),
+    errors.HoldfastError: ProblemKind(500, "internal_error"),
 }
 """The one table. An error is shown as the nearest of its bases that stands here."""
 
@@ -123,7 +123,7 @@ def refusal_of(error: HoldfastError) -> Refused:
     field, extra = _subject(error)
     if field == "callback_url":
         # Its form is right; that this server may not call it is the server's affair.
-        kind = Kind(409, "callback_refused")
+        kind = ProblemKind(409, "callback_refused")
     return Refused(kind.status, kind.code, str(error), field=field, headers=headers, **extra)
 
 

@@ -31,9 +31,9 @@ from holdfast.server.app import create_app
 from holdfast.server.callbacks.courier import Courier
 from holdfast.server.connections import at_most
 from holdfast.server.service import Service
-from holdfast.worker.line import stop_signals
-from holdfast.worker.maintenance.patrol import patrol
+from holdfast.worker.maintenance.loop import keep_ticking
 from holdfast.worker.outage import Outage
+from holdfast.worker.supervisor_channel import stop_signals
 
 log = EventLog("holdfast.server")
 
@@ -196,7 +196,7 @@ async def _keep_house(
     if _has_failed(opening):
         stopping.set()
     elif opening.result():
-        await asyncio.gather(app.maintain(), patrol(Courier(await app.verbs())))
+        await asyncio.gather(app.maintain(), keep_ticking(Courier(await app.verbs())))
 
 
 def _has_failed(opening: asyncio.Future[bool]) -> bool:

@@ -1,4 +1,4 @@
-"""What members of a `Crew` do to a store: functions of (store, JSON arguments) that answer JSON."""
+"""What `StoreProcesses` do to a store: functions of (store, JSON arguments) that answer JSON."""
 
 from __future__ import annotations
 

@@ -37,6 +37,7 @@ from holdfast.engine.judging import Judge, refused_follow_up
 from holdfast.errors import HoldfastError
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
+from holdfast.worker.middleware import around_run, around_settle
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.verdict import accept, bringing, judge, stopped, unknown
 
@@ -156,7 +157,8 @@ class Drain:
             outcome = unknown(claim.name, self._app.registry.suggest(claim.name))
         else:
             run = Run(claim, definition, None, reports.append)
-            outcome = await _attempt(run, raised.append)
+            execute = around_run(self._app.registry, lambda run: _attempt(run, raised.append))
+            outcome = await execute(run)
             outcome = bringing(outcome, run.follow_ups or (), definition)
         if isinstance(outcome, Unfit):  # there is no other worker here that might be fit
             outcome = replace(outcome, again_in=None)
@@ -175,7 +177,7 @@ class Drain:
 
     async def _save(self, store: Store, claim: Claim, outcome: Outcome) -> State:
         judge = Judge(self._app.registry, self._app.settings, draw=_no_jitter)
-        settlement = judge.settle(claim, outcome)
+        settlement = around_settle(self._app.registry, judge.settle)(claim, outcome)
         for refusal in await store.save([settlement]):
             settlement = judge.settle(claim, refused_follow_up(refusal))
             await store.save([settlement])

@@ -25,7 +25,7 @@ class CancelWatch:
         lessee: Lessee,
         slots: Slots,
         buffer: ClaimBuffer,
-        settle: Callable[[Claim, Outcome], None],
+        settle: Callable[[Claim, Outcome], object],
     ) -> None:
         self._store = store
         self._lessee = lessee

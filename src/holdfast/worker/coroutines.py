@@ -119,7 +119,12 @@ class CoroutineRunner:
     async def run(self, run: Run) -> Outcome:
         """Both parts, as every runner has it."""
         outcome = self.begin(run)
-        return await self.finish(run, outcome) if isinstance(outcome, Suspended) else outcome
+        if isinstance(outcome, Suspended):
+            return await self.finish(run, outcome)
+        if run.is_late(time.monotonic()):  # it blocked the loop: nobody could tell it
+            run.stop_reason = StopReason.TIMED_OUT
+            return stopped(run)
+        return outcome
 
     async def close(self) -> None:
         """Nothing is held: bodies live in their slots."""

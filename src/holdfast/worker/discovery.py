@@ -19,7 +19,7 @@ INCLUDE = "include (a setting: keyword, HOLDFAST_INCLUDE or [tool.holdfast])"
 
 
 @dataclass(frozen=True, slots=True)
-class Search:
+class Autodiscovery:
     """One `autodiscover`: every module of these packages, or those of one name."""
 
     packages: Sequence[str]
@@ -56,7 +56,7 @@ def import_all(modules: Iterable[str], asked: str) -> list[str]:
     return names
 
 
-def load_tasks(include: Sequence[str], searches: Iterable[Search]) -> tuple[str, ...]:
+def load_tasks(include: Sequence[str], searches: Iterable[Autodiscovery]) -> tuple[str, ...]:
     """Import what both ways name, and say it all, for processes that must know the same."""
     found = import_all(include, INCLUDE)
     for search in searches:

@@ -84,7 +84,7 @@ class Feeder:
         lessee: Lessee,
         pace: Pace,
         in_hand: WorkInHand,
-        settle: Callable[[Claim, Outcome], None],
+        settle: Callable[[Claim, Outcome], object],
         burst: bool,
     ) -> None:
         self._store = store

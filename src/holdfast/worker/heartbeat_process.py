@@ -31,7 +31,8 @@ from holdfast.core.task import Json, WorkerId
 from holdfast.logs import EventLog
 from holdfast.worker.groups import GROUPS
 from holdfast.worker.heartbeat_sender import HeartbeatSender, Stores
-from holdfast.worker.line import (
+from holdfast.worker.liveness import Liveness, liveness
+from holdfast.worker.supervisor_channel import (
     Lease,
     Lines,
     SupervisorHeartbeat,
@@ -39,7 +40,6 @@ from holdfast.worker.line import (
     pack_settlements,
     unpack_settlements,
 )
-from holdfast.worker.liveness import Liveness, liveness
 
 log = EventLog("holdfast.heartbeat")
 

@@ -19,8 +19,8 @@ from holdfast.core.task import WorkerId
 from holdfast.errors import StoreError
 from holdfast.logs import EventLog
 from holdfast.worker.groups import kill_groups
-from holdfast.worker.line import Lease
 from holdfast.worker.liveness import Liveness, liveness
+from holdfast.worker.supervisor_channel import Lease
 
 log = EventLog("holdfast.heartbeat")
 

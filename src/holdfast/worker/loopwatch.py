@@ -35,12 +35,12 @@ from holdfast.settings import Settings
 from holdfast.traces import trace_of
 from holdfast.worker.coroutines import Blocker, blocker_of
 from holdfast.worker.feeder import Feeder
-from holdfast.worker.line import SupervisorLine
 from holdfast.worker.membership import Membership
 from holdfast.worker.outcomes import Outcomes
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.settler import Settler
 from holdfast.worker.slots import Slots
+from holdfast.worker.supervisor_channel import SupervisorLine
 from holdfast.worker.verdict import stopped
 
 log = EventLog("holdfast.worker")

@@ -19,11 +19,11 @@ from typing import NoReturn
 from holdfast import logs
 from holdfast.errors import ConfigError, HoldfastError, StoreRefused, StoreUnavailable
 from holdfast.worker.discovery import load_app_with_tasks
-from holdfast.worker.line import NOW, REFUSED_CODE, SupervisorLine, stop_signals
 from holdfast.worker.liveness import die_with_parent
 from holdfast.worker.loading import LoadedApp
 from holdfast.worker.options import WorkerOptions
 from holdfast.worker.outage import Outage
+from holdfast.worker.supervisor_channel import NOW, REFUSED_CODE, SupervisorLine, stop_signals
 from holdfast.worker.worker import Worker
 
 log = logs.EventLog("holdfast.worker")

@@ -49,8 +49,8 @@ class Outcomes:
         self.decide = Judge(registry, settings).settle
         """What the task becomes, for somebody else to save."""
 
-    def enter(self, claim: Claim, outcome: Outcome) -> None:
-        """This attempt has ended thus."""
+    def enter(self, claim: Claim, outcome: Outcome) -> Settlement:
+        """This attempt has ended thus; what its task becomes."""
         if isinstance(outcome, Succeeded):
             settlement = settle(claim, outcome, backoff=no_retry, crash_limit=1)
             is_forgotten = claim.name in self._forgetful
@@ -65,6 +65,7 @@ class Outcomes:
         if must_remember:
             self._remembered[claim.task_id, claim.attempt] = _Remembered(claim, is_forgotten)
         self._save(settlement)
+        return settlement
 
     def completed(self, claim: Claim) -> None:
         """This one is on disk already, by its handler's own transaction."""

@@ -30,7 +30,7 @@ from holdfast.worker.heartbeat import StartHeartbeat
 from holdfast.worker.loopwatch import LoopWatch
 from holdfast.worker.maintenance.forgetter import Forgetter
 from holdfast.worker.membership import Membership
-from holdfast.worker.middleware.chain import Middleware, chain
+from holdfast.worker.middleware import around_run, around_settle
 from holdfast.worker.outcomes import Outcomes
 from holdfast.worker.pace import Pace
 from holdfast.worker.reporter import Reporter
@@ -57,7 +57,6 @@ class Parts:
         app_spec: str | None,
         burst: bool,
         start_heartbeat: StartHeartbeat,
-        middleware: Sequence[Middleware],
     ) -> None:
         loop = asyncio.get_running_loop()
         known = frozenset(map(knows, registry))
@@ -96,6 +95,7 @@ class Parts:
             forget=self.forgetter.note,
             gate=self._gate,
         )
+        settle = around_settle(registry, self.outcomes.enter)
         self.feeder = Feeder(
             store,
             dispatcher,
@@ -103,7 +103,7 @@ class Parts:
             lessee=self.membership,
             pace=pace,
             in_hand=self,
-            settle=self.outcomes.enter,
+            settle=settle,
             burst=burst,
         )
         self._coroutines = CoroutineRunner(loop, self.deadlines, self._still_runs)
@@ -111,10 +111,10 @@ class Parts:
             self.feeder.buffer,
             registry,
             pace,
-            hot=None if middleware else self._coroutines,
-            execute=chain(middleware, self._execute),
+            hot=None if registry.middleware.run else self._coroutines,
+            execute=around_run(registry, self._execute),
             report=self.reporter.put,
-            settle=self.outcomes.enter,
+            settle=settle,
             too_old=settings.lease / 3,
             confirm=self.membership.confirm,
             unfit=self._unfit,
@@ -127,7 +127,7 @@ class Parts:
             lessee=self.membership,
             slots=self.slots,
             buffer=self.feeder.buffer,
-            settle=self.outcomes.enter,
+            settle=settle,
         )
         self.loop_watch = LoopWatch(
             store,

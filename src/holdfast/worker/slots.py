@@ -22,7 +22,7 @@ from holdfast.logs import EventLog
 from holdfast.traces import trace_of
 from holdfast.worker.claim_buffer import ClaimBuffer
 from holdfast.worker.coroutines import CoroutineRunner, Suspended
-from holdfast.worker.middleware.chain import Execute
+from holdfast.worker.middleware import Execute
 from holdfast.worker.pace import Pace
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.transactions import TransactionHost
@@ -59,7 +59,7 @@ class Slots:
         hot: CoroutineRunner | None,
         execute: Execute,
         report: Callable[[Report], None],
-        settle: Callable[[Claim, Outcome], None],
+        settle: Callable[[Claim, Outcome], object],
         too_old: float,
         confirm: Callable[[WorkerId], Awaitable[bool]],
         unfit: Callable[[Claim], Awaitable[float | None]],

@@ -28,7 +28,7 @@ PAGE = 1000
 """How many tasks are looked at in one go."""
 
 
-class Known(Protocol):
+class KnownClaims(Protocol):
     """What the worker knows that it has."""
 
     def holds(self) -> set[TaskId]: ...
@@ -42,7 +42,7 @@ class Strays:
     """Seconds from the suspicion to the last look, or a little more."""
 
     def __init__(
-        self, store: TaskStore, known: Known, settle: Callable[[Claim, Outcome], None]
+        self, store: TaskStore, known: KnownClaims, settle: Callable[[Claim, Outcome], object]
     ) -> None:
         self._store = store
         self._known = known

@@ -18,11 +18,11 @@ from holdfast.errors import ConfigError
 from holdfast.logs import EventLog
 from holdfast.settings import Settings
 from holdfast.worker.heartbeat_sender import Stores
-from holdfast.worker.line import DRAIN, NOW, REFUSED_CODE, stop_signals
 from holdfast.worker.liveness import describe_exit
 from holdfast.worker.options import WorkerOptions
 from holdfast.worker.reload import LOOK_EVERY, SourceWatch, watch_roots
 from holdfast.worker.spec import app_file
+from holdfast.worker.supervisor_channel import DRAIN, NOW, REFUSED_CODE, stop_signals
 from holdfast.worker.worker_process import WorkerProcess
 
 log = EventLog("holdfast.supervisor")

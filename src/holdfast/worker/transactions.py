@@ -107,7 +107,7 @@ class Completion:
     def known(self, committed: bool | None) -> None:
         self._known.set_result(committed)
 
-    def unless_committed(self, settle: Callable[[], None]) -> None:
+    def unless_committed(self, settle: Callable[[], object]) -> None:
         """Call this, now or as soon as it is known, if the run has to be settled otherwise."""
         if self._known.done():
             if self._known.result() is False:

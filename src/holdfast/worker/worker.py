@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Any
 
@@ -29,9 +29,8 @@ from holdfast.settings import Settings
 from holdfast.worker.drains import DrainWatch
 from holdfast.worker.heartbeat import StartHeartbeat, ThreadHeartbeat, WorkerHeartbeat
 from holdfast.worker.maintenance.agents import maintenance_agents
-from holdfast.worker.maintenance.patrol import patrol
+from holdfast.worker.maintenance.loop import keep_ticking
 from holdfast.worker.membership import new_worker_id
-from holdfast.worker.middleware.chain import Middleware
 from holdfast.worker.parts import Parts
 from holdfast.worker.run import StopReason
 
@@ -57,7 +56,6 @@ class Worker:
         burst: bool = False,
         maintain: bool = True,
         start_heartbeat: StartHeartbeat | None = None,
-        middleware: Sequence[Middleware] = (),
     ) -> None:
         """Prepare a worker on an open store.
 
@@ -71,7 +69,6 @@ class Worker:
             burst: return from `run()` when nothing is ready, running or just about due.
             maintain: also rescue the tasks of dead workers and prune old history.
             start_heartbeat: who beats for it; by default a small process of its own.
-            middleware: what surrounds every run, outermost first.
         """
         self._store = store
         self._dispatcher = dispatcher
@@ -81,7 +78,6 @@ class Worker:
         self._burst = burst
         self._maintain = maintain
         self._beat = start_heartbeat or self._own_heartbeat
-        self._middleware = tuple(middleware)
         self._first_id = new_worker_id(settings)
         self._parts: Parts | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -122,7 +118,6 @@ class Worker:
             app_spec=self._app_spec,
             burst=self._burst,
             start_heartbeat=self._beat,
-            middleware=self._middleware,
         )
         joining = asyncio.ensure_future(parts.membership.join())
         if not await self._unless_stopped(joining):
@@ -211,17 +206,19 @@ class Worker:
     def _chores(self, parts: Parts) -> list[Coroutine[Any, Any, None]]:
         chores = [
             parts.reporter.run(),
-            patrol(parts.cancels, jitter=0.0),
-            patrol(parts.membership),
-            patrol(parts.forgetter),
-            patrol(parts.loop_watch, jitter=0.0),
-            patrol(DrainWatch(self._store, lessee=parts.membership, on_asked=self._send_home)),
+            keep_ticking(parts.cancels, jitter=0.0),
+            keep_ticking(parts.membership),
+            keep_ticking(parts.forgetter),
+            keep_ticking(parts.loop_watch, jitter=0.0),
+            keep_ticking(
+                DrainWatch(self._store, lessee=parts.membership, on_asked=self._send_home)
+            ),
         ]
         if self._maintain:
             agents = maintenance_agents(
                 self._store, self._dispatcher, self._settings, own_id=lambda: parts.membership.id
             )
-            chores += map(patrol, agents)
+            chores += map(keep_ticking, agents)
         return chores
 
     async def _unless_stopped(self, *work: asyncio.Future[None]) -> bool:

@@ -17,8 +17,8 @@ from holdfast.asyncio_tools.cancel import end
 from holdfast.core.task import Json
 from holdfast.worker.exits import when_exited
 from holdfast.worker.heartbeat_sender import HeartbeatSender, Stores
-from holdfast.worker.line import Lease, Lines, stop_signals, unpack_settlements
 from holdfast.worker.options import WorkerOptions
+from holdfast.worker.supervisor_channel import Lease, Lines, stop_signals, unpack_settlements
 
 
 class WorkerProcess(asyncio.Protocol):

@@ -11,7 +11,7 @@ import pytest
 from tests.integration.cli.conftest import Shell
 
 from holdfast.cli import bench, measure
-from holdfast.cli.command import Refused
+from holdfast.cli.command import CommandFailed
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def test_draining_counts_only_what_completed(url: str) -> None:
 def test_a_drain_beside_other_tasks_is_refused(url: str) -> None:
     measure.measure_drain(url, 50)
 
-    with pytest.raises(Refused, match="100 of 50 tasks completed"):
+    with pytest.raises(CommandFailed, match="100 of 50 tasks completed"):
         measure.measure_drain(url, 50)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from holdfast.cli.demo.journal import DONE, ENTER, KILLED, LEAVE, START, Line
-from holdfast.cli.demo.play import Outcome
-from holdfast.cli.demo.proof import Proof, Record, overlapping, prove
+from holdfast.cli.demo.journal import DONE, ENTER, KILLED, LEAVE, START, JournalEntry
+from holdfast.cli.demo.proof import AcknowledgedTask, Proof, overlapping, prove
+from holdfast.cli.demo.run import DemoResult
 from holdfast.core.attempt import Attempt, History
 from holdfast.core.task import AttemptEnd, Cause, Priority, State, Task, TaskId, WorkerId
 
@@ -33,19 +33,21 @@ def attempt(number: int, ended: AttemptEnd, cause: Cause = Cause.SUBMITTED) -> A
     )
 
 
-def record(*attempts: Attempt, state: State = State.COMPLETED) -> Record:
-    return Record(
+def record(*attempts: Attempt, state: State = State.COMPLETED) -> AcknowledgedTask:
+    return AcknowledgedTask(
         expected=State.COMPLETED,
         task=task(state),
         history=History(attempts=attempts, events=()),
     )
 
 
-def line(event: str, number: int = 1, *, pid: int = 1, detail: str = "-", who: str = ID) -> Line:
-    return Line(event, pid, "fast", who, number, detail)
+def line(
+    event: str, number: int = 1, *, pid: int = 1, detail: str = "-", who: str = ID
+) -> JournalEntry:
+    return JournalEntry(event, pid, "fast", who, number, detail)
 
 
-def verdict(of: Record, *journal: Line) -> Proof:
+def verdict(of: AcknowledgedTask, *journal: JournalEntry) -> Proof:
     return prove({ID: of}, journal)
 
 
@@ -71,7 +73,7 @@ def test_a_start_after_a_lost_worker_holds_and_is_counted_by_its_cause() -> None
 
 
 def test_a_task_that_is_gone_is_lost() -> None:
-    proof = verdict(Record(expected=State.COMPLETED, task=None, history=None))
+    proof = verdict(AcknowledgedTask(expected=State.COMPLETED, task=None, history=None))
 
     assert proof.lost == 1
     assert "acknowledged and is gone" in proof.broken_promises[0]
@@ -162,7 +164,7 @@ def test_tasks_one_after_the_other_or_on_other_keys_do_not_overlap() -> None:
 def test_a_lock_whose_holder_was_killed_is_free_only_after_the_kill() -> None:
     held = line(ENTER, detail="a", who="first", pid=7)
     taken = line(ENTER, detail="a", who="second", pid=8)
-    kill = Line(KILLED, 7, "worker", "-", 0, "-")
+    kill = JournalEntry(KILLED, 7, "worker", "-", 0, "-")
 
     assert list(overlapping([held, kill, taken])) == []
     assert list(overlapping([held, taken, kill])) == [("a", "first", "second")]
@@ -177,8 +179,8 @@ def test_a_broken_promise_or_a_worker_that_left_badly_makes_the_demo_fail() -> N
     assert not outcome(good, exit_codes=(0, 1)).held
 
 
-def outcome(proof: Proof, exit_codes: tuple[int, ...] = (0, 0)) -> Outcome:
-    return Outcome(
+def outcome(proof: Proof, exit_codes: tuple[int, ...] = (0, 0)) -> DemoResult:
+    return DemoResult(
         proof=proof,
         seconds=1.0,
         killed_pid=1,

@@ -7,9 +7,9 @@ import secrets
 from collections.abc import Iterator
 
 import pytest
+from tests.kit.servers.postgres import PostgresServer
 
 from holdfast.stores.postgres.store import PostgresStore
-from holdfast.testing.servers.postgres import PostgresServer
 
 EMPTY = """
 DO $$ DECLARE name text; BEGIN

@@ -6,11 +6,12 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from tests.kit.servers.redis import RedisServer
+
 from holdfast.dispatch.in_process import PollingDispatcher
 from holdfast.dispatch.redis.dispatcher import RedisDispatcher
 from holdfast.ports.dispatcher import Listener
 from holdfast.testing.eventually import eventually
-from holdfast.testing.servers.redis import RedisServer
 
 Dispatch = Callable[[str], RedisDispatcher]
 STORE = "shop"

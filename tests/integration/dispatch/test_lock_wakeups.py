@@ -17,6 +17,7 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from tests.kit.servers.redis import RedisServer
 
 from holdfast import Context, Handle, Holdfast, State, fixed
 from holdfast.core.task import TaskError
@@ -24,7 +25,6 @@ from holdfast.dispatch.postgres import dispatcher as postgres
 from holdfast.remote import RemoteResult, ResultStatus
 from holdfast.testing.eventually import eventually
 from holdfast.testing.factories import worker_info
-from holdfast.testing.servers.redis import RedisServer
 from holdfast.worker.worker import Worker
 
 SOON = 2.0

@@ -11,14 +11,14 @@ from collections.abc import AsyncIterator, Callable
 
 import asyncpg
 import pytest
+from tests.kit.servers.pgbouncer import PgBouncer
+from tests.kit.servers.postgres import PostgresServer
 
 from holdfast.dispatch.postgres import dispatcher as by_notify
 from holdfast.dispatch.postgres.dispatcher import PostgresDispatcher
 from holdfast.ports.dispatcher import Listener
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.eventually import eventually
-from holdfast.testing.servers.pgbouncer import PgBouncer
-from holdfast.testing.servers.postgres import PostgresServer
 
 Dispatch = Callable[..., PostgresDispatcher]
 Connection = asyncpg.Connection

@@ -10,12 +10,12 @@ from urllib.parse import urlsplit
 
 import asyncpg
 import pytest
+from tests.kit.servers.pgbouncer import PgBouncer
 
 from holdfast import Holdfast
 from holdfast.cli.doctor import _examine
 from holdfast.dispatch.postgres import dispatcher as postgres
 from holdfast.testing.eventually import eventually
-from holdfast.testing.servers.pgbouncer import PgBouncer
 
 SOON = 5.0
 LOOKS = (0.005, 0.02, 0.1)

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 
 import pytest
 from tests.integration.dispatch.redis_kit import STORE, Dispatch, call, dispatchers, is_in_mode
+from tests.kit.servers.redis import RedisServer
+from tests.kit.servers.redis_groups import Cluster, Sentinels
 
 from holdfast.dispatch.redis.dispatcher import RedisDispatcher
 from holdfast.dispatch.redis.locate import slot
 from holdfast.testing.eventually import eventually
-from holdfast.testing.servers.redis import RedisServer
-from holdfast.testing.servers.redis_groups import Cluster, Sentinels
 
 
 @pytest.fixture

@@ -18,9 +18,8 @@ from tests.integration.dispatch.redis_kit import (
     fast_asleep,
     settled,
 )
-
-from holdfast.testing.servers.redis import RedisServer
-from holdfast.testing.servers.slow import SlowWay
+from tests.kit.servers.redis import RedisServer
+from tests.kit.servers.slow import SlowWay
 
 
 @pytest.fixture

@@ -19,10 +19,10 @@ from tests.integration.dispatch.redis_kit import (
     fast_asleep,
     settled,
 )
+from tests.kit.servers.redis import RedisServer
 
 from holdfast.dispatch.in_process import PollingDispatcher
 from holdfast.dispatch.redis.dispatcher import RedisDispatcher
-from holdfast.testing.servers.redis import RedisServer
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
+from tests.kit.servers.redis import RedisServer
 
 from holdfast import Holdfast
 from holdfast.core.task import State
 from holdfast.testing.eventually import eventually
-from holdfast.testing.servers.redis import RedisServer
 
 PLAIN, LOCKED = 250, 40
 KEYS = 3

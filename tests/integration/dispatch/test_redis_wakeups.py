@@ -12,12 +12,12 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 
 import pytest
+from tests.kit.servers.redis import RedisServer
 
 from holdfast.dispatch.in_process import PollingDispatcher
 from holdfast.dispatch.redis.dispatcher import RedisDispatcher
 from holdfast.ports.dispatcher import EVERYBODY, Listener
 from holdfast.testing.eventually import eventually
-from holdfast.testing.servers.redis import RedisServer
 
 Dispatch = Callable[..., RedisDispatcher]
 LONG = 20.0

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 import trustme
 from tests.integration.dispatch.redis_kit import BACK, Dispatch, call, dispatchers, fast_asleep
+from tests.kit.servers.redis import RedisServer
+from tests.kit.servers.slow import SlowWay
 
 from holdfast.dispatch.redis.dispatcher import RedisDispatcher
-from holdfast.testing.servers.redis import RedisServer
-from holdfast.testing.servers.slow import SlowWay
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from tests.kit.servers.redis import RedisServer
 
 from holdfast import Context, Holdfast, fixed
 from holdfast.cli.doctor import _examine
 from holdfast.testing.eventually import eventually
-from holdfast.testing.servers.redis import RedisServer
 
 SOON = 5.0
 POLL = "30s"

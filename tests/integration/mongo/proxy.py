@@ -1,4 +1,4 @@
-"""The proxy of `holdfast.testing.servers.proxy`, for MongoDB's protocol.
+"""The proxy of `tests.kit.servers.proxy`, for MongoDB's protocol.
 
 A message begins with its length in four bytes. Every message of a client is a request and has one
 answer, as long as nobody asks for a stream of them; what it asks for stands in it by name.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 
-from holdfast.testing.servers.proxy import Proxy
-from holdfast.testing.servers.wire import Answered, Asked, Message
+from tests.kit.servers.proxy import Proxy
+from tests.kit.servers.wire import Answered, Asked, Message
 
 
 class _Asked(Asked):

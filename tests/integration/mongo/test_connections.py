@@ -8,13 +8,13 @@ import os
 import threading
 
 import pytest
+from tests.kit.servers.mongo import MongoServer
 
 from holdfast.core.task import State
 from holdfast.errors import StoreError, StoreUnavailable
 from holdfast.ports.store import Store
 from holdfast.stores.mongo.store import MongoStore
 from holdfast.testing.factories import WINDOW, new_tasks, success, worker_info
-from holdfast.testing.servers.mongo import MongoServer
 
 
 async def test_a_store_is_used_from_loops_that_come_and_go(fresh_mongo: str) -> None:

@@ -17,15 +17,15 @@ from pathlib import Path
 import pytest
 from pymongo import MongoClient
 from tests.integration.mongo.short_life import BATCH, BATCH_SIZE, Later
+from tests.kit.servers.mongo import MongoServer
 
 from holdfast.core.attempt import History
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State, Task
-from holdfast.stores.mongo.points import POINTS
+from holdfast.stores.mongo.kill_points import POINTS
 from holdfast.stores.mongo.store import MongoStore
 from holdfast.testing.factories import loss, success, task_id, worker_info
-from holdfast.testing.servers.mongo import MongoServer
 
 LIFE = Path(__file__).with_name("short_life.py")
 SEVERAL = ("written", "committed")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from pymongo import MongoClient
+from tests.kit.servers.mongo import MongoServer
 
 from holdfast import Holdfast, State
 from holdfast.core.attempt import Claim
@@ -17,7 +18,6 @@ from holdfast.core.query import TaskFilter
 from holdfast.errors import StoreError, StoreUnavailable
 from holdfast.stores.mongo.store import MongoStore
 from holdfast.testing.factories import WINDOW, new_task, new_tasks, success, task_id, worker_info
-from holdfast.testing.servers.mongo import MongoServer
 
 NOT_NOW = {
     43: "CursorNotFound",

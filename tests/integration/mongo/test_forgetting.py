@@ -10,14 +10,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import pytest
 from tests.integration.mongo.proxy import MongoProxy
+from tests.kit.servers.mongo import MongoServer
+from tests.kit.servers.proxy import Fate
 
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State, TaskId, WorkerId
 from holdfast.stores.mongo.store import MongoStore
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import HEAD_STARTS, WINDOW, new_task, success, task_id, worker_info
-from holdfast.testing.servers.mongo import MongoServer
-from holdfast.testing.servers.proxy import Fate
 
 KEPT_FOR = 100.0
 

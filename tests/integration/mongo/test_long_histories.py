@@ -10,7 +10,7 @@ from pymongo import AsyncMongoClient
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import TaskId
-from holdfast.stores.mongo.chronicle import MOST_BYTES, MOST_ENTRIES
+from holdfast.stores.mongo.history import MOST_BYTES, MOST_ENTRIES
 from holdfast.stores.mongo.store import MongoStore
 from holdfast.testing.factories import new_task, release, success, worker_info
 

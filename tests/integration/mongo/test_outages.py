@@ -9,6 +9,7 @@ from functools import partial
 from typing import TypeVar
 
 import pytest
+from tests.kit.servers.mongo import MongoServer
 
 from holdfast.core.attempt import Claim, Settlement
 from holdfast.core.query import TaskFilter
@@ -17,7 +18,6 @@ from holdfast.errors import StoreUnavailable
 from holdfast.stores.mongo.store import MongoStore
 from holdfast.testing.eventually import eventually
 from holdfast.testing.factories import new_task, release, success, worker_info
-from holdfast.testing.servers.mongo import MongoServer
 
 KILLS = 3
 WORKERS = 2

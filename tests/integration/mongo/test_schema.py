@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from pymongo import AsyncMongoClient
 from pymongo.asynchronous.database import AsyncDatabase
+from tests.kit.servers.mongo import MongoServer
 
 from holdfast.errors import SchemaMismatch, StoreError
 from holdfast.stores.mongo.schema import BOARD, INDEXES, NEVER
 from holdfast.stores.mongo.store import MongoStore
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import WINDOW, new_tasks
-from holdfast.testing.servers.mongo import MongoServer
 from holdfast.wiring import schema_script, scratch_store
 
 Database = AsyncDatabase[dict[str, Any]]

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 import pytest
 from tests.integration.mongo.proxy import MongoProxy
 from tests.integration.mongo.test_faults import MoodyServer
+from tests.kit.servers.proxy import Fate
 
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import SubmitOutcome
 from holdfast.errors import StoreUnavailable
 from holdfast.stores.mongo.store import MongoStore
 from holdfast.testing.factories import WINDOW, new_tasks, task_id
-from holdfast.testing.servers.proxy import Fate
 
 INSERT = r"insert.*holdfast\.tasks"
 COMMIT = "commitTransaction"

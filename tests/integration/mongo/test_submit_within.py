@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from pymongo import AsyncMongoClient, MongoClient
 from pymongo.asynchronous.client_session import AsyncClientSession
+from tests.kit.servers.mongo import MongoServer
 
 from holdfast import Holdfast, State
 from holdfast.definitions.definition import Definition
 from holdfast.errors import IdempotencyConflict, InvalidOption
-from holdfast.testing.servers.mongo import MongoServer
 
 Document = dict[str, Any]
 Send = Definition[..., Any, Any]

@@ -6,14 +6,14 @@ import time
 from collections.abc import AsyncIterator, Iterator
 
 import pytest
+from tests.kit.servers.postgres import PostgresServer
+from tests.kit.servers.proxy import Fate, Proxy
 
 from holdfast.core.task import State, WorkerId
 from holdfast.errors import StoreUnavailable
 from holdfast.stores.postgres import store as module
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.factories import WINDOW, new_task, worker_info
-from holdfast.testing.servers.postgres import PostgresServer
-from holdfast.testing.servers.proxy import Fate, Proxy
 from holdfast.testing.suites.base import claim
 
 ME = WorkerId("me")

@@ -11,6 +11,7 @@ from itertools import product
 
 import asyncpg
 import pytest
+from tests.kit.servers.postgres import PostgresServer
 
 from holdfast.core.query import Order, TaskFilter
 from holdfast.core.task import State, TaskId, WorkerId
@@ -21,7 +22,6 @@ from holdfast.stores.postgres.queries import queries
 from holdfast.stores.postgres.reads import snapshot
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.factories import WINDOW, new_task, new_tasks, release, success, worker_info
-from holdfast.testing.servers.postgres import PostgresServer
 
 MANY = 1_000_000
 QUEUED = TaskFilter(states=frozenset({State.QUEUED}))

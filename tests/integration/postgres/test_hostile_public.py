@@ -14,6 +14,8 @@ import psycopg
 import pytest
 from tests.conformance.pair import Pair
 from tests.conformance.test_one_behaviour import live
+from tests.kit.servers.pgbouncer import PgBouncer
+from tests.kit.servers.postgres import PostgresServer
 
 from holdfast.core.record import Changes, Delete, Put
 from holdfast.dispatch.postgres.connection import PostgresConnection
@@ -23,8 +25,6 @@ from holdfast.stores.postgres.queries import queries
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import WINDOW, new_task, new_tasks, success
-from holdfast.testing.servers.pgbouncer import PgBouncer
-from holdfast.testing.servers.postgres import PostgresServer
 from holdfast.testing.suites.base import claim, enlist
 
 TRAPS = Path(__file__).with_name("hostile.sql").read_text()

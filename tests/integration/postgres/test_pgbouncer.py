@@ -6,13 +6,13 @@ import asyncio
 from collections.abc import AsyncIterator
 
 import pytest
+from tests.kit.servers.pgbouncer import PgBouncer
+from tests.kit.servers.postgres import PostgresServer
 
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State, WorkerId
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.factories import WINDOW, failure, new_tasks, success
-from holdfast.testing.servers.pgbouncer import PgBouncer
-from holdfast.testing.servers.postgres import PostgresServer
 from holdfast.testing.suites.base import claim, enlist
 
 EVERYTHING = TaskFilter()

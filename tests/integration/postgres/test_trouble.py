@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 
 import asyncpg
 import pytest
+from tests.kit.servers.postgres import PostgresServer
 
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State
@@ -20,7 +21,6 @@ from holdfast.stores.postgres.queries import queries
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.eventually import eventually
 from holdfast.testing.factories import WINDOW, failure, new_task, success
-from holdfast.testing.servers.postgres import PostgresServer
 from holdfast.testing.suites.base import claim, enlist
 
 

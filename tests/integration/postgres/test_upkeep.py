@@ -15,7 +15,7 @@ from holdfast.core.query import TaskFilter
 from holdfast.errors import SchemaMismatch, StoreError
 from holdfast.stores.postgres.connections import Connection as Database
 from holdfast.stores.postgres.queries import queries
-from holdfast.stores.postgres.room import Room
+from holdfast.stores.postgres.shrinking import TableShrinker
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.eventually import eventually
 from holdfast.testing.factories import WINDOW, failure, new_task, new_tasks, success, worker_info
@@ -297,22 +297,22 @@ async def test_a_table_that_is_full_or_in_use_keeps_its_size(
     fresh_database: str, db: Database
 ) -> None:
     async with PostgresStore(fresh_database):
-        sql, room = queries("holdfast"), Room()
+        sql, shrinker = queries("holdfast"), TableShrinker()
         await fill_ready(db, 20_000)
         full = await db.fetchval(PAGES, "ready")
 
         for _ in range(3):
-            await room.give_back(db, sql)
+            await shrinker.give_back(db, sql)
         assert await db.fetchval(PAGES, "ready") == full
 
         for _ in range(3):
             await empty_ready(db)
             await fill_ready(db, 2_000)
             await empty_ready(db)
-            await room.give_back(db, sql)
+            await shrinker.give_back(db, sql)
             assert await db.fetchval(PAGES, "ready") >= full
 
-        await room.give_back(db, sql)  # nothing came in since
+        await shrinker.give_back(db, sql)  # nothing came in since
         assert await db.fetchval(PAGES, "ready") == 0
 
 
@@ -320,19 +320,19 @@ async def test_a_table_that_will_not_shrink_is_left_in_peace_for_a_while(
     fresh_database: str, db: Database
 ) -> None:
     async with PostgresStore(fresh_database):
-        sql, room = queries("holdfast"), Room()
+        sql, shrinker = queries("holdfast"), TableShrinker()
         await fill_ready(db, 20_000)
         full = await db.fetchval(PAGES, "ready")
         await empty_ready(db, but=20_000)
 
-        await room.give_back(db, sql)
-        await room.give_back(db, sql)
+        await shrinker.give_back(db, sql)
+        await shrinker.give_back(db, sql)
         assert await db.fetchval(PAGES, "ready") == full
 
         await empty_ready(db)
-        await room.give_back(db, sql)
+        await shrinker.give_back(db, sql)
         assert await db.fetchval(PAGES, "ready") == full
-        await Room().give_back(db, sql)
+        await TableShrinker().give_back(db, sql)
         assert await db.fetchval(PAGES, "ready") == full  # a first look knows nothing yet
 
 

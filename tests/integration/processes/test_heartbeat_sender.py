@@ -13,7 +13,7 @@ from holdfast.errors import StoreUnavailable
 from holdfast.testing.eventually import eventually
 from holdfast.worker import heartbeat_sender as module
 from holdfast.worker.heartbeat_sender import HeartbeatSender, Stores
-from holdfast.worker.line import Lease
+from holdfast.worker.supervisor_channel import Lease
 
 
 class FakeStore:

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from tests.integration.server.live import LiveServer, serve
 from tests.integration.server.shop import make_app
-
-from holdfast.testing.servers.redis import RedisServer
+from tests.kit.servers.redis import RedisServer
 
 TASKS = "/api/v1/tasks"
 DEAD = "/api/v1/dead-letters"

@@ -12,7 +12,7 @@ from tests.integration.server.live import LiveServer, serve
 from tests.integration.server.shop import make_app
 
 from holdfast.core.task import Json
-from holdfast.server.access import TABLE, Bound
+from holdfast.server.access import TABLE, WhenBound
 
 TASKS = "/api/v1/tasks"
 SECRET = "annas-secret"
@@ -124,9 +124,9 @@ def test_no_route_shows_or_changes_what_is_anothers(
     answer = bert.request(method, url, json=BODIES.get(f"{method} {path}"))
 
     match rule.bound:
-        case Bound.REFUSED:
+        case WhenBound.REFUSED:
             assert (answer.status_code, answer.json()["code"]) == (403, "bound_token")
-        case Bound.OWN if "{task_id}" in path:
+        case WhenBound.OWN if "{task_id}" in path:
             assert (answer.status_code, answer.json()["code"]) == (404, "task_not_found")
         case _:
             assert answer.status_code in {200, 201}
@@ -144,7 +144,7 @@ def test_every_route_of_the_page_has_a_decision_for_bound_tokens(server: LiveSer
         for path, methods in page["paths"].items()
         for method, described in methods.items()
         if described.get("security") != []
-        and not isinstance(getattr(TABLE[path][method.upper()], "bound", None), Bound)
+        and not isinstance(getattr(TABLE[path][method.upper()], "bound", None), WhenBound)
     ]
 
     assert not undecided

@@ -14,13 +14,13 @@ from typing import Any
 import httpx
 import pytest
 from tests.integration.server.shop import make_app
+from tests.kit.servers.mongo import MongoServer
+from tests.kit.servers.postgres import PostgresServer
 
 from holdfast import ConfigError, Holdfast, SchemaMismatch
 from holdfast.errors import StoreRefused
 from holdfast.server.running import serve
 from holdfast.testing.eventually import eventually
-from holdfast.testing.servers.mongo import MongoServer
-from holdfast.testing.servers.postgres import PostgresServer
 
 PATIENCE = 20.0
 BODY = {"task_type": "shop.add", "parameters": {"a": 1}}

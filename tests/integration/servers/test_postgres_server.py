@@ -8,16 +8,16 @@ from pathlib import Path
 
 import asyncpg
 import pytest
+from tests.kit.servers import binaries, processes
+from tests.kit.servers.account import ServerError
+from tests.kit.servers.postgres import PostgresServer
+from tests.kit.servers.session import SharedServers
 
 from holdfast.testing.eventually import eventually
-from holdfast.testing.servers import binaries, processes
-from holdfast.testing.servers.account import ServerError
-from holdfast.testing.servers.postgres import PostgresServer
-from holdfast.testing.servers.session import SharedServers
 
 START_ONE = """
 import sys, time
-from holdfast.testing.servers.postgres import PostgresServer
+from tests.kit.servers.postgres import PostgresServer
 server = PostgresServer().start()
 print(server.pid, server.directory, flush=True)
 time.sleep(600)

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import asyncpg
 import pytest
+from tests.kit.servers.postgres import PostgresServer
+from tests.kit.servers.proxy import Fate, Proxy
 
 from holdfast.testing.eventually import eventually
-from holdfast.testing.servers.postgres import PostgresServer
-from holdfast.testing.servers.proxy import Fate, Proxy
 
 INSERT = "INSERT INTO t SELECT $1 RETURNING n"
 

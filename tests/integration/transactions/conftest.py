@@ -17,11 +17,11 @@ from tests.integration.transactions.bookshops.base import Bookshop, Branch
 from tests.integration.transactions.bookshops.mongo import MongoBookshop
 from tests.integration.transactions.bookshops.postgres import PostgresBookshop
 from tests.integration.transactions.bookshops.sqlite import SQLiteBookshop
+from tests.kit.servers.mongo import GivenMongo
+from tests.kit.servers.postgres import PostgresServer
+from tests.kit.servers.proxy import Proxy
 
 from holdfast import Holdfast
-from holdfast.testing.servers.mongo import GivenMongo
-from holdfast.testing.servers.postgres import PostgresServer
-from holdfast.testing.servers.proxy import Proxy
 
 
 @pytest.fixture(params=["sqlite", "postgres", "mongo"])

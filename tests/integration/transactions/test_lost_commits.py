@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 from tests.integration.transactions.bookshops.base import Branch, ran, work
+from tests.kit.servers.proxy import Ambush, Fate, Proxy
 
 from holdfast import Context, Holdfast, State
-from holdfast.testing.servers.proxy import Ambush, Fate, Proxy
 
 pytestmark = pytest.mark.parametrize("bookshop", ["postgres", "mongo"], indirect=True)
 

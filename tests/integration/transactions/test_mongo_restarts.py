@@ -7,11 +7,11 @@ import asyncio
 import pytest
 from tests.integration.transactions.bookshops.base import ran
 from tests.integration.transactions.bookshops.mongo import MongoBookshop
+from tests.kit.servers.mongo import MongoServer
+from tests.kit.servers.proxy import Fate
 
 from holdfast import Context, State
 from holdfast.testing.eventually import eventually
-from holdfast.testing.servers.mongo import MongoServer
-from holdfast.testing.servers.proxy import Fate
 
 pytestmark = pytest.mark.usefixtures("hasty_driver")
 

@@ -9,15 +9,15 @@ import asyncpg
 import pytest
 from tests.integration.transactions.bookshops.base import ran, work
 from tests.integration.transactions.bookshops.postgres import BOOK, PostgresBookshop
+from tests.kit.servers.pgbouncer import PgBouncer
+from tests.kit.servers.postgres import PostgresServer
+from tests.kit.servers.proxy import Fate, Proxy
 
 from holdfast import Context, Holdfast, State
 from holdfast.core.task import WorkerId
 from holdfast.stores.postgres import transactions
 from holdfast.stores.postgres.connections import COMMAND_TIMEOUT
 from holdfast.testing.factories import loss, worker_info
-from holdfast.testing.servers.pgbouncer import PgBouncer
-from holdfast.testing.servers.postgres import PostgresServer
-from holdfast.testing.servers.proxy import Fate, Proxy
 
 
 @pytest.fixture

@@ -17,12 +17,12 @@ import sqlalchemy
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 from tests.integration.transactions.bookshops.postgres import PostgresBookshop
+from tests.kit.servers.pgbouncer import PgBouncer
+from tests.kit.servers.postgres import PostgresServer
 
 from holdfast import Holdfast, State
 from holdfast.definitions.definition import Definition
 from holdfast.errors import IdempotencyConflict, InvalidOption
-from holdfast.testing.servers.pgbouncer import PgBouncer
-from holdfast.testing.servers.postgres import PostgresServer
 
 Send = Definition[..., Any, Any]
 

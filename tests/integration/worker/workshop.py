@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -76,7 +76,6 @@ class Workshop:
         *,
         store: Store | None = None,
         burst: bool = False,
-        middleware: Sequence[Any] = (),
         **given: Any,
     ) -> Worker:
         """A worker on this store; keywords are settings."""
@@ -88,7 +87,6 @@ class Workshop:
             self.registry,
             settings,
             burst=burst,
-            middleware=middleware,
             start_heartbeat=lambda worker_id: ThreadHeartbeat(used, worker_id, settings.heartbeat),
         )
 

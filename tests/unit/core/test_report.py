@@ -14,7 +14,7 @@ from holdfast.core.report import (
     MOST_LINES,
     MOST_TOKENS,
     MOST_UNITS,
-    Said,
+    LogSize,
     bounded,
     merged,
     parts,
@@ -94,7 +94,7 @@ def test_a_report_falls_into_its_parts() -> None:
 
 
 def test_an_attempts_log_ends_with_a_line_that_says_so() -> None:
-    first, said = bounded(["a"] * (MOST_LINES - 1), Said())
+    first, said = bounded(["a"] * (MOST_LINES - 1), LogSize())
     second, said = bounded(["b", "c"], said)
     third, _ = bounded(["d"], said)
 

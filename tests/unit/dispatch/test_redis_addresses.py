@@ -6,7 +6,7 @@ import ssl
 
 import pytest
 
-from holdfast.dispatch.redis.address import Kind, parse
+from holdfast.dispatch.redis.address import RedisKind, parse
 from holdfast.dispatch.redis.locate import slot
 from holdfast.errors import ConfigError
 
@@ -14,18 +14,18 @@ from holdfast.errors import ConfigError
 @pytest.mark.parametrize(
     ("url", "kind", "hosts", "db"),
     [
-        ("redis://h", Kind.SERVER, (("h", 6379),), 0),
-        ("redis://h:7000/2", Kind.SERVER, (("h", 7000),), 2),
-        ("redis://[::1]:7000/", Kind.SERVER, (("::1", 7000),), 0),
-        ("redis://[fe80::1%eth0]", Kind.SERVER, (("fe80::1%eth0", 6379),), 0),
-        ("redis+sentinel://a,[::1]:1/shop", Kind.SENTINEL, (("a", 26379), ("::1", 1)), 0),
-        ("redis+sentinel://a,b:1/shop/3", Kind.SENTINEL, (("a", 26379), ("b", 1)), 3),
-        ("redis+cluster://a:1,b", Kind.CLUSTER, (("a", 1), ("b", 6379)), 0),
-        ("unix:///run/redis.sock?db=4", Kind.SOCKET, (), 4),
+        ("redis://h", RedisKind.SERVER, (("h", 6379),), 0),
+        ("redis://h:7000/2", RedisKind.SERVER, (("h", 7000),), 2),
+        ("redis://[::1]:7000/", RedisKind.SERVER, (("::1", 7000),), 0),
+        ("redis://[fe80::1%eth0]", RedisKind.SERVER, (("fe80::1%eth0", 6379),), 0),
+        ("redis+sentinel://a,[::1]:1/shop", RedisKind.SENTINEL, (("a", 26379), ("::1", 1)), 0),
+        ("redis+sentinel://a,b:1/shop/3", RedisKind.SENTINEL, (("a", 26379), ("b", 1)), 3),
+        ("redis+cluster://a:1,b", RedisKind.CLUSTER, (("a", 1), ("b", 6379)), 0),
+        ("unix:///run/redis.sock?db=4", RedisKind.SOCKET, (), 4),
     ],
 )
 def test_servers_sentinels_clusters_and_sockets_are_understood(
-    url: str, kind: Kind, hosts: object, db: int
+    url: str, kind: RedisKind, hosts: object, db: int
 ) -> None:
     address = parse(url)
 

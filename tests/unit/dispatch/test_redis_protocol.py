@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.dispatch.redis.resp import Push, Reader, Refused, Reply, command
+from holdfast.dispatch.redis.resp import ErrorReply, Push, Reader, Reply, command
 
 
 def test_a_command_is_a_list_of_sized_texts() -> None:
@@ -45,8 +45,8 @@ def test_refusals_and_calls_are_told_from_answers() -> None:
         b"-NOSCRIPT No such\r\n!7\r\nMOVED 1\r\n>3\r\n+message\r\n+channel\r\n+1\r\n"
     )
 
-    assert isinstance(refused, Refused)
-    assert isinstance(long, Refused)
+    assert isinstance(refused, ErrorReply)
+    assert isinstance(long, ErrorReply)
     assert (refused.code, str(refused), long.code) == ("NOSCRIPT", "NOSCRIPT No such", "MOVED")
     assert isinstance(call, Push)
     assert call == [b"message", b"channel", b"1"]

@@ -16,7 +16,7 @@ from holdfast.core.task import (
     TaskError,
     WorkerId,
 )
-from holdfast.server.news import Place, Snapshot, news
+from holdfast.server.news import Snapshot, StreamPosition, news
 from holdfast.testing import factories
 
 START = datetime(2026, 3, 1, tzinfo=UTC)
@@ -70,7 +70,7 @@ ENDED = Snapshot(
 )
 
 
-def kinds(snapshot: Snapshot, place: Place) -> list[str]:
+def kinds(snapshot: Snapshot, place: StreamPosition) -> list[str]:
     return [
         message.data.get("detail") or message.data.get("kind") or message.event
         for message in news(snapshot, place)
@@ -78,32 +78,32 @@ def kinds(snapshot: Snapshot, place: Place) -> list[str]:
 
 
 def test_a_new_listener_hears_the_whole_story_in_order() -> None:
-    told = kinds(ENDED, Place())
+    told = kinds(ENDED, StreamPosition())
 
     expected = ["submitted", "attempt_started", "on my way", "there", "attempt_ended"]
     assert told == [*expected, "progress", "state"]
 
 
 def test_a_listener_that_was_there_hears_only_what_is_new() -> None:
-    *_, last = news(RUNNING, Place())
+    *_, last = news(RUNNING, StreamPosition())
 
     assert kinds(RUNNING, last.place) == []
     assert kinds(ENDED, last.place) == ["there", "attempt_ended", "progress", "state"]
 
 
 def test_a_listener_goes_on_from_the_id_of_any_message() -> None:
-    everything = list(news(ENDED, Place()))
+    everything = list(news(ENDED, StreamPosition()))
 
     for heard, message in enumerate(everything, 1):
-        place = Place.read(str(message.place))
+        place = StreamPosition.read(str(message.place))
         rest = [(m.event, m.data) for m in news(ENDED, place)]
         assert rest == [(m.event, m.data) for m in everything[heard:]]
 
 
 def test_an_id_that_is_none_of_ours_means_the_beginning() -> None:
     for text in (None, "", "x", "1.2.3", "1.2.00000000.zzzzzzzz", "-1.0.00000000.00000000"):
-        assert Place.read(text) == Place()
+        assert StreamPosition.read(text) == StreamPosition()
 
 
 def test_no_trace_is_told() -> None:
-    assert "secret places" not in str(list(news(ENDED, Place())))
+    assert "secret places" not in str(list(news(ENDED, StreamPosition())))

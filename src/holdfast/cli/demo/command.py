@@ -13,9 +13,9 @@ from holdfast.cli.command import Session, with_session
 from holdfast.cli.screen import Answer, Screen
 
 if TYPE_CHECKING:
-    from holdfast.cli.demo.play import Outcome
+    from holdfast.cli.demo.run import DemoResult
+    from holdfast.cli.demo.setup import DemoSetup
     from holdfast.cli.demo.show import Show
-    from holdfast.cli.demo.stage import Stage
 
 
 @with_session
@@ -34,30 +34,30 @@ def demo(
     Runs a mix of tasks on a fresh store with two workers, kills one of them half way, and counts:
     nothing may be lost, nothing recorded twice. Exit code 0 only if every promise held.
     """
-    from holdfast.cli.demo.play import play  # noqa: PLC0415
-    from holdfast.cli.demo.stage import Stage  # noqa: PLC0415
+    from holdfast.cli.demo.run import run_demo  # noqa: PLC0415
+    from holdfast.cli.demo.setup import DemoSetup  # noqa: PLC0415
 
     chosen = random.randrange(10_000) if seed is None else seed  # noqa: S311 - a seed, no secret
-    with Stage(session.url, keep=keep) as stage:
-        with _show(session, stage, tasks, chosen) as show:
-            outcome = asyncio.run(play(stage, show, tasks=tasks, seed=chosen))
-        kept = stage.folder if keep else None
-        return _answer(outcome, chosen, kept, stage.url)
+    with DemoSetup(session.url, keep=keep) as setup:
+        with _show(session, setup, tasks, chosen) as show:
+            outcome = asyncio.run(run_demo(setup, show, tasks=tasks, seed=chosen))
+        kept = setup.folder if keep else None
+        return _answer(outcome, chosen, kept, setup.url)
 
 
-def _show(session: Session, stage: Stage, tasks: int, seed: int) -> Show:
+def _show(session: Session, setup: DemoSetup, tasks: int, seed: int) -> Show:
     from holdfast.cli.demo.show import LiveShow, PlainShow, SilentShow  # noqa: PLC0415
 
     if session.as_json:
         return SilentShow()
     screen = Screen()
-    screen.line(f"Holdfast demo: {tasks} tasks on {stage.url} (seed {seed})", "bold")
+    screen.line(f"Holdfast demo: {tasks} tasks on {setup.url} (seed {seed})", "bold")
     screen.line("Two workers run them; half way one is killed with SIGKILL. Nothing may be lost.")
     screen.line()
     return LiveShow(screen) if screen.is_terminal else PlainShow(screen)
 
 
-def _answer(outcome: Outcome, seed: int, kept: Path | None, url: str) -> Answer:
+def _answer(outcome: DemoResult, seed: int, kept: Path | None, url: str) -> Answer:
     proof = outcome.proof
     data = {
         "ok": outcome.held,
@@ -84,7 +84,7 @@ def _answer(outcome: Outcome, seed: int, kept: Path | None, url: str) -> Answer:
     return Answer(data, lambda screen: _close(screen, outcome, kept), ok=outcome.held)
 
 
-def _close(screen: Screen, outcome: Outcome, kept: Path | None) -> None:
+def _close(screen: Screen, outcome: DemoResult, kept: Path | None) -> None:
     from holdfast.cli.words import duration  # noqa: PLC0415
 
     proof = outcome.proof

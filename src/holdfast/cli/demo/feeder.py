@@ -11,7 +11,7 @@ from contextlib import suppress
 from holdfast.cli.demo.mix import KINDS, Planned, plan
 from holdfast.core.task import State
 from holdfast.errors import StoreUnavailable
-from holdfast.worker.line import stop_signals
+from holdfast.worker.supervisor_channel import stop_signals
 
 PER_SECOND = 4.0
 SAY_EVERY = 5.0

@@ -19,7 +19,7 @@ VARIABLE = "_HOLDFAST_DEMO_JOURNAL"
 START, DONE, FAILED, ENTER, LEAVE, KILLED = "start", "done", "failed", "enter", "leave", "killed"
 
 
-class Line(NamedTuple):
+class JournalEntry(NamedTuple):
     """One event: what, which process, and of which attempt (for a kill: none)."""
 
     event: str
@@ -57,13 +57,13 @@ def noted(name: str, task_id: str, attempt: int) -> Iterator[None]:
     note(DONE, name=name, task_id=task_id, attempt=attempt)
 
 
-def read(path: Path) -> list[Line]:
+def read(path: Path) -> list[JournalEntry]:
     """The whole journal, in order."""
     if not path.exists():
         return []
     return [_parse(text) for text in path.read_text().splitlines()]
 
 
-def _parse(text: str) -> Line:
+def _parse(text: str) -> JournalEntry:
     event, pid, name, task_id, attempt, detail = text.split(" ", 5)
-    return Line(event, int(pid), name, task_id, int(attempt), detail)
+    return JournalEntry(event, int(pid), name, task_id, int(attempt), detail)

@@ -16,7 +16,7 @@ class HasId(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class DemoKind:
     """One kind of demo task: its share of the mix, how it must end, and a line for the audience."""
 
     name: str
@@ -25,16 +25,18 @@ class Kind:
     ends: State = State.COMPLETED
 
 
-SLOW = Kind("slow", 10, "take 0.5 to 1.5 s and report progress")
+SLOW = DemoKind("slow", 10, "take 0.5 to 1.5 s and report progress")
 KINDS = (
-    Kind("fast", 35, "async functions that return at once"),
+    DemoKind("fast", 35, "async functions that return at once"),
     SLOW,
-    Kind("flaky", 10, "fail the first time, succeed when retried"),
-    Kind("broken", 5, "always fail: retried once, then kept as dead letters", State.DEAD_LETTER),
-    Kind("booking", 15, "locked: one at a time per account, six accounts"),
-    Kind("urgent", 5, "high priority: overtake the line"),
-    Kind("patient", 10, "low priority: let the others go first"),
-    Kind("primes", 5, "busy with the CPU, each in a process that can be stopped"),
+    DemoKind("flaky", 10, "fail the first time, succeed when retried"),
+    DemoKind(
+        "broken", 5, "always fail: retried once, then kept as dead letters", State.DEAD_LETTER
+    ),
+    DemoKind("booking", 15, "locked: one at a time per account, six accounts"),
+    DemoKind("urgent", 5, "high priority: overtake the line"),
+    DemoKind("patient", 10, "low priority: let the others go first"),
+    DemoKind("primes", 5, "busy with the CPU, each in a process that can be stopped"),
 )
 
 
@@ -42,12 +44,12 @@ KINDS = (
 class Planned:
     """A task still to be submitted."""
 
-    kind: Kind
+    kind: DemoKind
     submit: Callable[[], Awaitable[HasId]]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class DemoPlan:
     """Two acts, the kill between them. The first ends with slow tasks: somebody is busy then."""
 
     before_kill: list[Planned]
@@ -58,7 +60,7 @@ class Plan:
         return [*self.before_kill, *self.after_kill]
 
 
-def plan(tasks: int, seed: int) -> Plan:
+def plan(tasks: int, seed: int) -> DemoPlan:
     """So many tasks in random order, the same for the same seed; each kind at least once."""
     draw = random.Random(seed)  # noqa: S311  # a reproducible shuffle, not a secret
     last_of_first_act = [SLOW] * max(6, tasks // 20)
@@ -67,7 +69,7 @@ def plan(tasks: int, seed: int) -> Plan:
     draw.shuffle(mixed)
     middle = len(mixed) * 2 // 3
     acts = ([*mixed[:middle], *last_of_first_act], mixed[middle:])
-    return Plan(*([Planned(kind, _call(kind.name, draw)) for kind in act] for act in acts))
+    return DemoPlan(*([Planned(kind, _call(kind.name, draw)) for kind in act] for act in acts))
 
 
 def _call(name: str, draw: random.Random) -> Callable[[], Awaitable[HasId]]:

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from holdfast.cli.demo.journal import DONE, ENTER, KILLED, LEAVE, START, Line
+from holdfast.cli.demo.journal import DONE, ENTER, KILLED, LEAVE, START, JournalEntry
 from holdfast.core.attempt import History
 from holdfast.core.lifecycle import is_terminal
 from holdfast.core.task import AttemptEnd, Cause, State, Task
@@ -19,7 +19,7 @@ _UNSTARTED_ENDS = frozenset({AttemptEnd.WORKER_LOST, AttemptEnd.RELEASED, Attemp
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class AcknowledgedTask:
     """One acknowledged task: how it should end, and what the store says of it (None: gone)."""
 
     expected: State
@@ -47,7 +47,7 @@ class Proof:
         return not self.broken_promises
 
 
-def prove(records: Mapping[str, Record], journal: Sequence[Line]) -> Proof:
+def prove(records: Mapping[str, AcknowledgedTask], journal: Sequence[JournalEntry]) -> Proof:
     """Judge the whole run."""
     starts = Counter((line.task_id, line.attempt) for line in journal if line.event == START)
     done = {(line.task_id, line.attempt) for line in journal if line.event == DONE}
@@ -80,9 +80,9 @@ def prove(records: Mapping[str, Record], journal: Sequence[Line]) -> Proof:
     )
 
 
-def overlapping(journal: Sequence[Line]) -> Iterator[tuple[str, str, str]]:
+def overlapping(journal: Sequence[JournalEntry]) -> Iterator[tuple[str, str, str]]:
     """Entries into a lock whose holder had neither left nor been killed: (key, holder, late)."""
-    inside: dict[str, Line] = {}
+    inside: dict[str, JournalEntry] = {}
     killed: set[int] = set()
     for line in journal:
         if line.event == KILLED:
@@ -96,18 +96,18 @@ def overlapping(journal: Sequence[Line]) -> Iterator[tuple[str, str, str]]:
             inside.pop(line.detail, None)
 
 
-def _is_lost(record: Record) -> bool:
+def _is_lost(record: AcknowledgedTask) -> bool:
     return record.task is None or not is_terminal(record.task.state)
 
 
-def _is_recorded_twice(record: Record) -> bool:
+def _is_recorded_twice(record: AcknowledgedTask) -> bool:
     attempts = record.history.attempts if record.history else ()
     ends = [attempt.ended for attempt in attempts]
     return AttemptEnd.COMPLETED in ends[:-1]
 
 
 def _second_starts(
-    records: Mapping[str, Record], starts: Mapping[tuple[str, int], int]
+    records: Mapping[str, AcknowledgedTask], starts: Mapping[tuple[str, int], int]
 ) -> dict[str, int]:
     """Bodies begun after the task's first one, by the cause that the history gives.
 
@@ -123,7 +123,7 @@ def _second_starts(
 
 def _judge(
     task_id: str,
-    record: Record,
+    record: AcknowledgedTask,
     starts: Mapping[tuple[str, int], int],
     done: set[tuple[str, int]],
 ) -> Iterator[str]:
@@ -147,7 +147,7 @@ def _judge(
 
 
 def _strangers(
-    records: Mapping[str, Record], starts: Mapping[tuple[str, int], int]
+    records: Mapping[str, AcknowledgedTask], starts: Mapping[tuple[str, int], int]
 ) -> Iterator[str]:
     """Bodies that ran without the history knowing: the silent duplicates."""
     known = {

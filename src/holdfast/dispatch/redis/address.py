@@ -25,7 +25,7 @@ from holdfast.errors import ConfigError
 Host = tuple[str, int]
 
 
-class Kind(Enum):
+class RedisKind(Enum):
     """What stands at the address."""
 
     SERVER = "server"
@@ -35,10 +35,10 @@ class Kind(Enum):
 
 
 _SCHEMES: Final = {
-    "redis": Kind.SERVER,
-    "unix": Kind.SOCKET,
-    "redis+sentinel": Kind.SENTINEL,
-    "redis+cluster": Kind.CLUSTER,
+    "redis": RedisKind.SERVER,
+    "unix": RedisKind.SOCKET,
+    "redis+sentinel": RedisKind.SENTINEL,
+    "redis+cluster": RedisKind.CLUSTER,
 }
 _TLS: Final = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs")
 _OPTIONS: Final = ("prefix", "db", "sentinel_user", "sentinel_password", *_TLS)
@@ -52,7 +52,7 @@ _ESCAPE: Final = "in a user or password write %2F for /, %3F for ?, %23 for # an
 class Address:
     """A `redis_url`, understood."""
 
-    kind: Kind
+    kind: RedisKind
     hosts: tuple[Host, ...] = ()
     path: str = ""
     service: str = ""
@@ -66,7 +66,7 @@ class Address:
 
     def __str__(self) -> str:
         """For people; without the password."""
-        if self.kind is Kind.SOCKET:
+        if self.kind is RedisKind.SOCKET:
             return self.path
         hosts = ((f"[{host}]" if ":" in host else host, port) for host, port in self.hosts)
         return ",".join(f"{host}:{port}" for host, port in hosts)
@@ -86,7 +86,7 @@ def parse(url: str) -> Address:
             f"got {url.partition(':')[0]}://…"
         )
     access, _, hosts = place.rpartition("@")
-    if rest or (kind is not Kind.SOCKET and "@" in path) or ("@" in query and not _are(hosts)):
+    if rest or (kind is not RedisKind.SOCKET and "@" in path) or ("@" in query and not _are(hosts)):
         raise _wrong(_ESCAPE)  # and show nothing: it may be half a password
     options = _options(query, secure=secure)
     user, _, password = access.partition(":")
@@ -94,8 +94,8 @@ def parse(url: str) -> Address:
     service, db = _path(kind, path, options)
     return Address(
         kind=kind,
-        hosts=() if kind is Kind.SOCKET else _hosts(hosts, 26379 if service else 6379),
-        path=path if kind is Kind.SOCKET else "",
+        hosts=() if kind is RedisKind.SOCKET else _hosts(hosts, 26379 if service else 6379),
+        path=path if kind is RedisKind.SOCKET else "",
         service=service,
         db=db,
         user=unquote(user) or None,
@@ -135,15 +135,15 @@ def _hosts(text: str, default: int) -> tuple[Host, ...]:
     return tuple(hosts)
 
 
-def _path(kind: Kind, path: str, options: Mapping[str, str]) -> tuple[str, int]:
+def _path(kind: RedisKind, path: str, options: Mapping[str, str]) -> tuple[str, int]:
     """The sentinels' service, and the number of the database."""
     service, db = "", options.get("db", "0")
     words = [word for word in path.split("/") if word]
-    if kind is Kind.SENTINEL:
+    if kind is RedisKind.SENTINEL:
         if not words:
             raise _wrong("expected the name of the service: redis+sentinel://host,host/service")
         service, *words = words
-    if kind is Kind.SOCKET:
+    if kind is RedisKind.SOCKET:
         if not words:
             raise _wrong("expected the path of a socket: unix:///run/redis.sock")
         words = []
@@ -151,7 +151,7 @@ def _path(kind: Kind, path: str, options: Mapping[str, str]) -> tuple[str, int]:
         db, *words = words
     if words or not db.isdigit():
         raise _wrong(f"expected the number of a database, got {path!r}")
-    if kind is Kind.CLUSTER and db != "0":
+    if kind is RedisKind.CLUSTER and db != "0":
         raise _wrong("a cluster has only database 0")
     return service, int(db)
 

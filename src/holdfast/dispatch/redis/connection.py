@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Final, Self, cast
 
 from holdfast.dispatch.redis.address import Address, Host
-from holdfast.dispatch.redis.resp import Push, Reader, Refused, Reply, command
+from holdfast.dispatch.redis.resp import ErrorReply, Push, Reader, Reply, command
 
 PATIENCE: Final = 0.3
 """Seconds for an answer."""
@@ -54,7 +54,7 @@ class RedisConnection(asyncio.Protocol):
         return made
 
     def ask(self, *words: Word, patience: float = PATIENCE) -> asyncio.Future[Reply]:
-        """Send a command; its answer comes, `Refused` is raised, or the connection is lost."""
+        """Send a command; its answer comes, `ErrorReply` is raised, or the connection is lost."""
         answer: asyncio.Future[Reply] = self._loop.create_future()
         if self.lost.done():
             _fail(answer, self.lost.result())
@@ -107,7 +107,7 @@ class RedisConnection(asyncio.Protocol):
             self._heard(reply)
             return
         answer, _ = self._asked.popleft()
-        if isinstance(reply, Refused):
+        if isinstance(reply, ErrorReply):
             _fail(answer, reply)
         elif not answer.done():
             answer.set_result(reply)

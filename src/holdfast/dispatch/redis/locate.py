@@ -10,9 +10,9 @@ from __future__ import annotations
 import binascii
 from collections.abc import Awaitable, Callable, Sequence
 
-from holdfast.dispatch.redis.address import Address, Host, Kind
+from holdfast.dispatch.redis.address import Address, Host, RedisKind
 from holdfast.dispatch.redis.connection import RedisConnection, Word
-from holdfast.dispatch.redis.resp import Push, Refused, Reply
+from holdfast.dispatch.redis.resp import ErrorReply, Push, Reply
 
 HANDSHAKE = 1.0
 """Seconds for each step until a connection is ready."""
@@ -39,7 +39,7 @@ async def connect(
 async def _is_master(connection: RedisConnection) -> bool:
     try:
         role = await connection.ask("ROLE", patience=HANDSHAKE)
-    except Refused:
+    except ErrorReply:
         return True  # not for everybody to ask; a replica will refuse to write soon enough
     return isinstance(role, list) and role[:1] == [b"master"]
 
@@ -50,7 +50,7 @@ async def _greet(connection: RedisConnection, address: Address) -> None:
         hello += ["AUTH", address.user or "default", address.password or ""]
     try:
         await connection.ask(*hello, "SETNAME", "holdfast", patience=HANDSHAKE)
-    except Refused as error:
+    except ErrorReply as error:
         if error.code == "NOPROTO" or "unknown command" in str(error):
             # Not its own words: they repeat ours, with the password.
             raise ConnectionError("Redis 6 or later, or Valkey, is needed") from None
@@ -61,13 +61,13 @@ async def _greet(connection: RedisConnection, address: Address) -> None:
 
 async def _find(address: Address, tag: str, attempt: int) -> Host:
     match address.kind:
-        case Kind.SERVER:
+        case RedisKind.SERVER:
             return address.hosts[attempt % len(address.hosts)]
-        case Kind.SOCKET:
+        case RedisKind.SOCKET:
             return "", 0
-        case Kind.SENTINEL:
+        case RedisKind.SENTINEL:
             return await _ask_around(address, attempt, _ask_sentinel)
-        case Kind.CLUSTER:
+        case RedisKind.CLUSTER:
 
             async def ask(connection: RedisConnection, asked: Host, address: Address) -> Host:
                 return await _ask_node(connection, asked, address, slot(tag))
@@ -89,7 +89,7 @@ async def _ask_around(
             continue
         try:
             return await ask(connection, host, address)
-        except (OSError, Refused) as error:
+        except (OSError, ErrorReply) as error:
             problem = error
         finally:
             connection.drop(ConnectionError("asked"))

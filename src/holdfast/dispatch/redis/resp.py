@@ -14,7 +14,7 @@ Reply = bytes | int | float | bool | list["Reply"] | Exception | None
 _END: Final = b"\r\n"
 
 
-class Refused(Exception):
+class ErrorReply(Exception):
     """The server answered with an error."""
 
     @property
@@ -64,7 +64,7 @@ def _read(data: bytes, at: int) -> tuple[Reply, int] | None:
         case b"+":
             return text, after
         case b"-":
-            return Refused(text.decode(errors="replace")), after
+            return ErrorReply(text.decode(errors="replace")), after
         case b":":
             return int(text), after
         case b"_":
@@ -87,7 +87,7 @@ def _read_text(data: bytes, kind: bytes, size: int, at: int) -> tuple[Reply, int
     if len(data) < at + size + 2:
         return None
     text = data[at : at + size]
-    reply: Reply = Refused(text.decode(errors="replace")) if kind == b"!" else text
+    reply: Reply = ErrorReply(text.decode(errors="replace")) if kind == b"!" else text
     return reply, at + size + 2
 
 

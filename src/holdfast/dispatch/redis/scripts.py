@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Final
 
 from holdfast.dispatch.redis.connection import RedisConnection, Word
-from holdfast.dispatch.redis.resp import Refused, Reply
+from holdfast.dispatch.redis.resp import ErrorReply, Reply
 
 STANDING: Final = 10_000
 """Milliseconds for which a sleeper may be called unless it says again that it sleeps."""
@@ -75,7 +75,7 @@ class Scripts:
         command = ("EVALSHA", script.sha, len(keys), *keys, *words)
         try:
             return await self._connection.ask(*command)
-        except Refused as error:
+        except ErrorReply as error:
             if error.code != "NOSCRIPT":
                 raise
         await self._load(script)  # they were flushed

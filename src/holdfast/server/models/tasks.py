@@ -139,7 +139,7 @@ class Look(TypedDict, total=False):
 
 
 @with_config(SPELLED)
-class Search(LivingMarks, Paging, Look, total=False):
+class TaskSearch(LivingMarks, Paging, Look, total=False):
     """The query of a list of tasks."""
 
     status: words.Statuses

@@ -17,7 +17,7 @@ from holdfast.server.answers import answer
 from holdfast.server.bodies import read_optional_json
 from holdfast.server.documented import TASK_ID, documented
 from holdfast.server.filters import filter_of
-from holdfast.server.models.tasks import DeadSearch, Discard, NoQuery, Replay, Search
+from holdfast.server.models.tasks import DeadSearch, Discard, NoQuery, Replay, TaskSearch
 from holdfast.server.routes.actions import done
 from holdfast.server.routes.tasks import STEERED, page_of, retried
 from holdfast.server.service import service_of
@@ -39,7 +39,7 @@ EXAMPLE: Final = {"filter": {"queue": "mail"}, "pace": 5.0}
 )
 async def list_dead_letters(request: Request) -> Response:
     words = SEARCH.read_query(request.query_params)
-    asked = Search(**words)  # type: ignore[typeddict-item] # the same words without `status`
+    asked = TaskSearch(**words)  # type: ignore[typeddict-item] # the same words without `status`
     return await page_of(request, _dead(filter_of(words)), asked)
 
 

@@ -24,7 +24,7 @@ from holdfast.server.access import TASKS
 from holdfast.server.answers import answer
 from holdfast.server.documented import TASK_ID, documented
 from holdfast.server.filters import filter_of
-from holdfast.server.models.tasks import Look, NoQuery, Search
+from holdfast.server.models.tasks import Look, NoQuery, TaskSearch
 from holdfast.server.pages import newest_of, read_page
 from holdfast.server.problems import Refused
 from holdfast.server.service import is_admin, service_of
@@ -34,7 +34,7 @@ router = APIRouter(tags=["tasks"])
 
 ONE: Final = f"{TASKS}/{{task_id}}"
 PAGE: Final = 100
-SEARCH = Shape(Search)
+SEARCH = Shape(TaskSearch)
 LOOK = Shape(Look)
 PLAIN = Shape(NoQuery)
 STEERED: Final = (TaskAnswer, BriefTask)
@@ -55,7 +55,7 @@ async def list_tasks(request: Request) -> Response:
     return await page_of(request, filter_of(words), words)
 
 
-async def page_of(request: Request, which: TaskFilter, words: Search) -> Response:
+async def page_of(request: Request, which: TaskFilter, words: TaskSearch) -> Response:
     """A page of the tasks that match."""
     wants_traceback = wants(request, words)
     service = service_of(request)

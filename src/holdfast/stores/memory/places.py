@@ -16,7 +16,7 @@ from holdfast.core.task import State, Task, TaskId
 from holdfast.stores.values import in_us
 
 
-class Line(list[tuple[int, TaskId]]):
+class SortedIds(list[tuple[int, TaskId]]):
     """(number, id) pairs, smallest first."""
 
     def add(self, number: int, task_id: TaskId) -> None:
@@ -33,11 +33,11 @@ class Places:
 
     def __init__(self) -> None:
         self.tasks: dict[TaskId, Task] = {}
-        self.waiting = Line()  # by run_at
-        self.ready = Line()  # by rank
-        self.blocked: dict[str, Line] = {}  # by lock key, then rank
+        self.waiting = SortedIds()  # by run_at
+        self.ready = SortedIds()  # by rank
+        self.blocked: dict[str, SortedIds] = {}  # by lock key, then rank
         self.running: set[TaskId] = set()
-        self.expiring = Line()  # by expires_at, what is not running
+        self.expiring = SortedIds()  # by expires_at, what is not running
         self.holders: dict[str, TaskId] = {}  # by lock key: ready or running
         self.unique: dict[tuple[str, str], TaskId] = {}  # of unfinished tasks
 
@@ -102,7 +102,7 @@ class Places:
             self.expiring.drop(in_us(task.expires_at), task.id)
         if task.lock is None or starting:
             return  # a holder that starts takes its key along
-        rivals = self.blocked.get(task.lock, Line())
+        rivals = self.blocked.get(task.lock, SortedIds())
         rivals.drop(task.rank, task.id)
         if self.holders.get(task.lock) == task.id:
             del self.holders[task.lock]
@@ -133,4 +133,4 @@ class Places:
     def _block(self, task: Task) -> None:
         assert task.lock is not None
         self.tasks[task.id] = replace(task, state=State.BLOCKED)
-        self.blocked.setdefault(task.lock, Line()).add(task.rank, task.id)
+        self.blocked.setdefault(task.lock, SortedIds()).add(task.rank, task.id)

@@ -20,7 +20,6 @@ from holdfast.ports.clock import Clock
 from holdfast.stores.columns import span_us
 from holdfast.stores.keys import KeyBook, Plan, Seen
 from holdfast.stores.mongo.atomic import atomically
-from holdfast.stores.mongo.chronicle import event_entry, weight_of
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import (
@@ -32,8 +31,9 @@ from holdfast.stores.mongo.documents import (
     state_in,
     unique_mark,
 )
+from holdfast.stores.mongo.history import event_entry, weight_of
+from holdfast.stores.mongo.kill_points import reached
 from holdfast.stores.mongo.locks import pass_on
-from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.schema import BOARD
 from holdfast.stores.mongo.steps import Steps, drive_async
 from holdfast.stores.values import created
@@ -44,7 +44,7 @@ _SHOWN: Final = {
 }  # fmt: skip
 
 
-class Known(NamedTuple):
+class KnownKeys(NamedTuple):
     """What was found of the batch's ids and keys."""
 
     ids: set[TaskId]
@@ -53,7 +53,7 @@ class Known(NamedTuple):
     states: dict[TaskId, State]
 
 
-class Batch(NamedTuple):
+class AddBatch(NamedTuple):
     """What was added, and the answers to all submits but for the states."""
 
     documents: Sequence[Document]
@@ -124,7 +124,7 @@ def adding(
     *,
     look_for_ids: bool = True,
     contends: bool = True,
-) -> Steps[Batch]:
+) -> Steps[AddBatch]:
     """Insert what is new, in the transaction of the site. Locks are for the caller to pass on."""
     known = yield from look_up(tasks, look_for_ids=look_for_ids)
     book = KeyBook()
@@ -136,7 +136,7 @@ def adding(
     if documents:
         yield lambda site: site.tasks.insert_many(documents, session=site.session)
     states = known.states | {TaskId(one["_id"]): State(one["state"]) for one in documents}
-    return Batch(documents, plan.answers, states)
+    return AddBatch(documents, plan.answers, states)
 
 
 def introduce(lanes: set[str], known: set[str]) -> Steps[None]:
@@ -149,7 +149,7 @@ def introduce(lanes: set[str], known: set[str]) -> Steps[None]:
         reached("lane-known")
 
 
-def look_up(tasks: Sequence[NewTask], *, look_for_ids: bool) -> Steps[Known]:
+def look_up(tasks: Sequence[NewTask], *, look_for_ids: bool) -> Steps[KnownKeys]:
     """The holders of the batch's keys; and its ids, where the insert would not tell."""
     keys = sorted({new.idempotency_key for new in tasks if new.idempotency_key is not None})
     wanted = {unique_mark(t.name, t.unique_key) for t in tasks if t.unique_key is not None}
@@ -157,7 +157,7 @@ def look_up(tasks: Sequence[NewTask], *, look_for_ids: bool) -> Steps[Known]:
     by_key = yield from _find("idempotent", keys)
     by_mark = yield from _find("unique", sorted(wanted))
     by_id = yield from _find("_id", ids if look_for_ids else [])
-    known = Known({TaskId(one["_id"]) for one in by_id}, {}, {}, {})
+    known = KnownKeys({TaskId(one["_id"]) for one in by_id}, {}, {}, {})
     for one in (*by_key, *by_mark, *by_id):
         task_id = TaskId(one["_id"])
         known.states[task_id] = State(one["state"])
@@ -207,7 +207,7 @@ def document_of(
     return document
 
 
-def release(plan: Plan, known: Known, now: int) -> Steps[None]:
+def release(plan: Plan, known: KnownKeys, now: int) -> Steps[None]:
     """Take used-up idempotency keys off the tasks that had them."""
     stale = [key for key in plan.seen if key in known.seen]
     for key in stale:

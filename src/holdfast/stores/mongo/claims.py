@@ -29,7 +29,7 @@ from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document, Place, parted
 from holdfast.stores.mongo.due import move_due
 from holdfast.stores.mongo.fleet import ALIVE
-from holdfast.stores.mongo.points import reached
+from holdfast.stores.mongo.kill_points import reached
 from holdfast.stores.mongo.schema import BOARD
 from holdfast.stores.mongo.texts import safe_text
 

@@ -6,7 +6,7 @@ names are the product's own words and readers may query them; times are whole mi
 
 Beside the task's own fields a document holds its place, its `version` (grows with every write that
 decides something: writers name the one they have read), its embedded history (`attempts` that have
-ended, `events` with a running number `n`; see `chronicle.py`), and **marks**. A mark is there only
+ended, `events` with a running number `n`; see `history.py`), and **marks**. A mark is there only
 while it applies, so that a sparse index holds nobody else:
 
 ==================  ============================================================================

@@ -14,14 +14,6 @@ from pymongo import ReplaceOne, UpdateOne
 
 from holdfast.core.attempt import Attempt
 from holdfast.core.task import Json, Task, WorkerId
-from holdfast.stores.mongo.chronicle import (
-    aside_of,
-    attempt_entry,
-    chapter_of,
-    event_entry,
-    is_full,
-    weight_of,
-)
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import (
     MARKS,
@@ -33,7 +25,15 @@ from holdfast.stores.mongo.documents import (
     state_in,
     task_of,
 )
-from holdfast.stores.mongo.points import reached
+from holdfast.stores.mongo.history import (
+    aside_of,
+    attempt_entry,
+    chapter_of,
+    event_entry,
+    is_full,
+    weight_of,
+)
+from holdfast.stores.mongo.kill_points import reached
 
 LEAN: Final = {"payload": 0, "attempts": 0, "events": 0}
 """The projection for drafts: what they never change, or only add to, is not read."""

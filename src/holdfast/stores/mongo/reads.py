@@ -13,11 +13,11 @@ from holdfast.core.query import Edge, Order, Page, TaskFilter, page_of, read_cur
 from holdfast.core.task import Task, TaskId, WorkerId
 from holdfast.stores.callees import callees
 from holdfast.stores.columns import in_us
-from holdfast.stores.mongo.chronicle import history_of
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import WITHOUT_HISTORY, Document, Place, parted, task_of
 from holdfast.stores.mongo.filters import hint_of, query_of
+from holdfast.stores.mongo.history import history_of
 from holdfast.stores.mongo.texts import can_be_text, safe_text
 
 

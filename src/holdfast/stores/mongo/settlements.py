@@ -19,13 +19,13 @@ from holdfast.core.lifecycle import cancelled_instead
 from holdfast.core.task import AttemptEnd, Json, State, TaskId
 from holdfast.stores.columns import as_time
 from holdfast.stores.mongo.atomic import atomically
-from holdfast.stores.mongo.chronicle import MOST_BYTES, running_attempt
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document, lane_of
 from holdfast.stores.mongo.drafts import LEAN, Draft, write
 from holdfast.stores.mongo.faults import is_away
+from holdfast.stores.mongo.history import MOST_BYTES, running_attempt
+from holdfast.stores.mongo.kill_points import reached
 from holdfast.stores.mongo.locks import write_and_pass_on
-from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.records import KeepsRecords, record_steps
 from holdfast.stores.mongo.schema import BOARD
 from holdfast.stores.values import holds_lease, reported, settled

@@ -42,14 +42,14 @@ from holdfast.ports.clock import Clock
 from holdfast.stores.columns import in_us
 from holdfast.stores.mongo.address import Address
 from holdfast.stores.mongo.atomic import SNAPSHOT, TRANSIENT, UNKNOWN
-from holdfast.stores.mongo.chronicle import chapter_of
 from holdfast.stores.mongo.connections import CODEC, DURABLE, Collections, Connections
 from holdfast.stores.mongo.documents import task_of
 from holdfast.stores.mongo.drafts import LEAN, Draft
 from holdfast.stores.mongo.due import release_lock
 from holdfast.stores.mongo.faults import explain, explained, is_away
+from holdfast.stores.mongo.history import chapter_of
+from holdfast.stores.mongo.kill_points import reached
 from holdfast.stores.mongo.lent import Lent
-from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.settlements import (
     LEAN_NOW,
     key_of,

@@ -42,7 +42,7 @@ class Query(NamedTuple):
     is_deep: bool = False
 
 
-class Bound(NamedTuple):
+class BoundStatement(NamedTuple):
     """A statement as the driver wants it."""
 
     text: str
@@ -79,7 +79,7 @@ async def query(
     return Query([source, *condition], values, is_done, is_deep)
 
 
-def bind(found: Query, *before_and_after: str, **more: Value) -> Bound:
+def bind(found: Query, *before_and_after: str, **more: Value) -> BoundStatement:
     """The statement: the first part goes before the query, the others behind it."""
     first, *last = before_and_after
     values = found.values | more
@@ -91,7 +91,7 @@ def bind(found: Query, *before_and_after: str, **more: Value) -> Bound:
         return f"${names.index(match[1]) + 1}"
 
     text = _PARAMETER.sub(number, " ".join([first, *found.parts, *last]))
-    return Bound(text, [values[name] for name in names])
+    return BoundStatement(text, [values[name] for name in names])
 
 
 def is_of_ended(where: TaskFilter) -> bool:

@@ -18,7 +18,7 @@ from holdfast.core.task import State, TaskId
 from holdfast.stores.columns import in_us
 from holdfast.stores.postgres.connections import Connection
 from holdfast.stores.postgres.filters import (
-    Bound,
+    BoundStatement,
     Query,
     Value,
     bind,
@@ -155,13 +155,13 @@ class Listing:
         parts = [self.sql["from_places"], there, self.sql["places_by_id_end"], *condition]
         return Query(parts, values)
 
-    def _page(self, found: Query) -> Bound:
+    def _page(self, found: Query) -> BoundStatement:
         first = "oldest" if self.oldest_first else "newest"
         end = self.sql[f"pictures_{first}_first"]
         order = self.sql[f"{first}_done_first"] if found.is_done else self._order
         return bind(found, self.sql["pictures_of"], order, end, limit=self.limit)
 
-    async def _fetch(self, db: Connection, bound: Bound) -> list[Row]:
+    async def _fetch(self, db: Connection, bound: BoundStatement) -> list[Row]:
         rows: list[Row] = await db.fetch(bound.text, *bound.arguments)
         return rows
 

@@ -44,7 +44,7 @@ from holdfast.stores.postgres.claims import Ask, claim
 from holdfast.stores.postgres.connections import HOT_TIMEOUT, Connection, Connections
 from holdfast.stores.postgres.lanes import Lanes
 from holdfast.stores.postgres.queries import queries
-from holdfast.stores.postgres.room import Room
+from holdfast.stores.postgres.shrinking import TableShrinker
 from holdfast.stores.postgres.transactions import transaction
 from holdfast.stores.postgres.values import safe_text
 
@@ -65,8 +65,8 @@ class PostgresStore:
         self._lanes = Lanes(self._sql)
         self._connections: Connections | None = None
         self._adding: Adding | None = None
-        self._broom: upkeep.Broom | None = None
-        self._room = Room()
+        self._sweeper: upkeep.Sweeper | None = None
+        self._shrinker = TableShrinker()
         self._lent = Connections(self._address, lent=True)
 
     @property
@@ -125,8 +125,8 @@ class PostgresStore:
         refused = await self._hot(
             lambda db: records.save(db, self._sql, self._lanes, settled, self._now)
         )
-        if self._broom is not None:
-            self._broom.passed(len(settled))
+        if self._sweeper is not None:
+            self._sweeper.passed(len(settled))
         return refused
 
     async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
@@ -242,9 +242,9 @@ class PostgresStore:
         found = await self._open.do(
             lambda db: reads.orphans(db, self._sql, self._lanes, limit=limit)
         )
-        if not found:  # somebody patrols, and has nobody to rescue
+        if not found:  # a rescuer looked, and has nobody to rescue
             await self._open.do(lambda db: upkeep.sweep_up(db, self._sql))
-            await self._open.do(lambda db: self._room.give_back(db, self._sql))
+            await self._open.do(lambda db: self._shrinker.give_back(db, self._sql))
         return found
 
     # Callbacks
@@ -355,14 +355,14 @@ class PostgresStore:
         self._connections = connections
         self._lent = Connections(self._address, lent=True)
         self._adding = Adding(connections, self._sql, self._lanes)
-        self._broom = upkeep.Broom(connections, self._sql)
+        self._sweeper = upkeep.Sweeper(connections, self._sql)
 
     async def close(self) -> None:
         connections, self._connections = self._connections, None
         adding, self._adding = self._adding, None
-        broom, self._broom = self._broom, None
-        if broom is not None:
-            await broom.close()
+        sweeper, self._sweeper = self._sweeper, None
+        if sweeper is not None:
+            await sweeper.close()
         if adding is not None:
             await adding.finish()
         if connections is not None:

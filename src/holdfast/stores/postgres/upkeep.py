@@ -4,7 +4,7 @@ Every task leaves dead row versions in the narrow tables. Autovacuum looks once 
 at tens of thousands of tasks a second that is millions of them, and the tables would grow to hold
 as many. So we vacuum ourselves, which locks nobody out, and two never do it at once:
 
-- who settles tasks counts them, and sweeps as soon as so many have passed (`Broom`); the numbers
+- who settles tasks counts them, and sweeps as soon as so many have passed (`Sweeper`); the numbers
   that they have left in `tally`, a few for each batch, are added up by the way;
 - whoever looks for orphans, every few seconds, asks the server how many dead rows there are
   (`sweep_up`), for all that the count does not see.
@@ -38,7 +38,7 @@ async def sweep_up(db: Connection, sql: Queries) -> list[str]:
     return await _vacuum(db, sql, [row[0] for row in await db.fetch(sql["littered"], MANY)])
 
 
-class Broom:
+class Sweeper:
     """Sweeps after the tasks that this process has settled, in the background."""
 
     def __init__(self, connections: Connections, sql: Queries) -> None:

@@ -107,7 +107,7 @@ class Claiming:
         )
 
 
-class Line(NamedTuple):
+class ReadyRows(NamedTuple):
     """The first in line, as the database tells them: their rows as JSON, their payloads strung
     together, and what they have in common."""
 
@@ -137,7 +137,7 @@ class Taken(NamedTuple):
     """
 
     worker_id: WorkerId
-    line: Line | None
+    line: ReadyRows | None
     fences: Mapping[int, int]
     lanes: Mapping[int, Lane]
     next_due: float | None
@@ -168,23 +168,23 @@ def take(unit: Unit, ask: Ask, view: View, now: int) -> Taken:
     return Taken(ask.worker_id, line, fences, unit.lanes.by_id, view.next_due)
 
 
-def _first_in_line(unit: Unit, lanes: Sequence[int], limit: int) -> Line:
+def _first_in_line(unit: Unit, lanes: Sequence[int], limit: int) -> ReadyRows:
     sql = CLAIMS["first_in_lane"] if len(lanes) == 1 else CLAIMS["first_in_line"]
     asked = {"lanes": as_json(lanes), "limit": limit}
     try:
-        return Line(*unit.db.execute(sql, asked).fetchone())
+        return ReadyRows(*unit.db.execute(sql, asked).fetchone())
     except sqlite3.DataError:  # more than a gigabyte of payloads in one go
         return _first_in_line(unit, lanes, max(1, limit // 4))
 
 
-def _by_lane(lanes: Sequence[int], line: Line) -> Mapping[int, int]:
+def _by_lane(lanes: Sequence[int], line: ReadyRows) -> Mapping[int, int]:
     """How many come from which lane."""
     if len(lanes) == 1:
         return {lanes[0]: line.number}
     return Counter(row[_LANE] for row in orjson.loads(line.meta))
 
 
-def _give_fences(unit: Unit, line: Line) -> dict[int, int]:
+def _give_fences(unit: Unit, line: ReadyRows) -> dict[int, int]:
     """Number the holders of locks: every number is larger than all given before."""
     locked = [
         row[_SEQ]
@@ -197,7 +197,7 @@ def _give_fences(unit: Unit, line: Line) -> dict[int, int]:
     return fences
 
 
-def _claims(taken: Taken, line: Line, numbers: RowNumbers) -> list[Claim]:
+def _claims(taken: Taken, line: ReadyRows, numbers: RowNumbers) -> list[Claim]:
     """Claims by the thousand: built as plain tuples, which takes half the time."""
     worker_id, fences = taken.worker_id, taken.fences
     lanes = {lane.id: (lane.queue, lane.priority) for lane in taken.lanes.values()}

@@ -23,7 +23,7 @@ _SLICE: Final = 1000
 _SLICES: Final = 5
 
 
-class Idle(NamedTuple):
+class IdleTask(NamedTuple):
     """A task that is not running, as much as must be known to move it."""
 
     seq: int
@@ -53,7 +53,7 @@ def promote_due(unit: Unit, now: int) -> bool:
     return False
 
 
-def end(unit: Unit, tasks: Sequence[Idle], reason: Reason, now: int) -> None:
+def end(unit: Unit, tasks: Sequence[IdleTask], reason: Reason, now: int) -> None:
     """End tasks that are not running. The event has the reason's name."""
     if not tasks:
         return
@@ -70,7 +70,7 @@ def end(unit: Unit, tasks: Sequence[Idle], reason: Reason, now: int) -> None:
     rearrange(unit, {task.lock for task in tasks if task.lock is not None})
 
 
-def _line_up(unit: Unit, due: Sequence[Idle]) -> None:
+def _line_up(unit: Unit, due: Sequence[IdleTask]) -> None:
     if not due:
         return
     unit.db.execute(CLAIMS["line_up"], (as_json([task.seq for task in due]),))
@@ -80,10 +80,10 @@ def _line_up(unit: Unit, due: Sequence[Idle]) -> None:
     rearrange(unit, {task.lock for task in due if task.lock is not None})
 
 
-def _slice(unit: Unit, what: str, now: int) -> list[Idle]:
+def _slice(unit: Unit, what: str, now: int) -> list[IdleTask]:
     (found,) = unit.db.execute(CLAIMS[what], {"now": now, "limit": _SLICE}).fetchone()
-    return [Idle(*row) for row in orjson.loads(found)]
+    return [IdleTask(*row) for row in orjson.loads(found)]
 
 
-def _retrying(tasks: Sequence[Idle]) -> int:
+def _retrying(tasks: Sequence[IdleTask]) -> int:
     return sum(task.state == State.RETRYING.value for task in tasks)

@@ -46,7 +46,7 @@ class LentConnection(sqlite3.Connection):
         raise HoldfastError(f"`with connection:` would commit at its end; leave it out: {_OURS}")
 
 
-class Changes(NamedTuple):
+class StatementResult(NamedTuple):
     """What a statement did."""
 
     rowcount: int
@@ -64,11 +64,11 @@ class AsyncConnection:
         self._db = db
         self._thread = thread
 
-    async def execute(self, sql: str, parameters: Parameters = (), /) -> Changes:
+    async def execute(self, sql: str, parameters: Parameters = (), /) -> StatementResult:
         """Run one statement; what it returns in rows is dropped (see `fetchall`)."""
         return await self.run(lambda db: _changes(db.execute(sql, parameters)))
 
-    async def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> Changes:
+    async def executemany(self, sql: str, parameters: Iterable[Parameters], /) -> StatementResult:
         """Run one statement for each of the parameters."""
         return await self.run(lambda db: _changes(db.executemany(sql, parameters)))
 
@@ -85,9 +85,9 @@ class AsyncConnection:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work, self._db)
 
 
-def _changes(cursor: sqlite3.Cursor) -> Changes:
+def _changes(cursor: sqlite3.Cursor) -> StatementResult:
     # Rows that nobody fetches would keep the statement open, and with it the commit waiting.
-    found = Changes(cursor.rowcount, cursor.lastrowid)
+    found = StatementResult(cursor.rowcount, cursor.lastrowid)
     cursor.close()
     return found
 

@@ -17,7 +17,7 @@ from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Reason, State, Task, TaskId
 from holdfast.stores.columns import span_us
-from holdfast.stores.sqlite.eligible import Idle, end
+from holdfast.stores.sqlite.eligible import IdleTask, end
 from holdfast.stores.sqlite.filters import narrowed, query
 from holdfast.stores.sqlite.locks import rearrange
 from holdfast.stores.sqlite.queries import (
@@ -65,7 +65,7 @@ def cancel(
     now = unit.now
     found = list(_to_cancel(unit.db, replace(where, ids=tuple(chosen))))
     running = [row["seq"] for row in found if row["place"] == RUNNING]
-    idle = [Idle(*row[:5]) for row in found if row["place"] != RUNNING]
+    idle = [IdleTask(*row[:5]) for row in found if row["place"] != RUNNING]
     if running:
         seqs = as_json(running)
         unit.db.execute(SETTLEMENTS["request_cancel"], (seqs,))

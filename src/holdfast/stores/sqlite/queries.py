@@ -3,7 +3,7 @@
 A statement that works on many rows at once has the mark `(VALUES /* rows */)`. `run_many` writes
 the rows' placeholders there. One step for a whole batch matters twice: it is 1.5 times as fast as
 `executemany` and twice as fast as `json_each`, and it takes the interpreter's lock once instead of
-once per row (see `haste`). Values are bound, so bytes stay exactly as they are.
+once per row (see `switch_interval`). Values are bound, so bytes stay exactly as they are.
 """
 
 from __future__ import annotations

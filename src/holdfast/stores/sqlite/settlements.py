@@ -32,7 +32,7 @@ Common = tuple[int, int, int, WorkerId]
 """Charged, crash count, attempt, worker: what plain successes that are written at once share."""
 
 
-class Batch(NamedTuple):
+class SettlementBatch(NamedTuple):
     """Settlements made ready to write, on the thread of whoever saves: see `claims.Taken`.
 
     Plain successes of tasks that were claimed here, by what they share, their results as a JSON
@@ -44,7 +44,7 @@ class Batch(NamedTuple):
     special: Sequence[Settlement]
 
     @classmethod
-    def of(cls, settlements: Sequence[Settlement], numbers: RowNumbers) -> Batch:
+    def of(cls, settlements: Sequence[Settlement], numbers: RowNumbers) -> SettlementBatch:
         plain: defaultdict[Common, dict[str, str | None]] = defaultdict(dict)
         special: list[Settlement] = []
         take = numbers.take
@@ -84,7 +84,7 @@ class Batch(NamedTuple):
         return len(self.settlements) - len(self.special)
 
 
-def save(unit: Unit, batch: Batch) -> Sequence[Refusal]:
+def save(unit: Unit, batch: SettlementBatch) -> Sequence[Refusal]:
     now = unit.now
     special = batch.special if _complete(unit, batch, now) else batch.settlements
     if not special:
@@ -95,7 +95,7 @@ def save(unit: Unit, batch: Batch) -> Sequence[Refusal]:
     return [refusal for one in special for refusal in save_carefully(unit, [one], now)]
 
 
-def _complete(unit: Unit, batch: Batch, now: int) -> bool:
+def _complete(unit: Unit, batch: SettlementBatch, now: int) -> bool:
     """Write plain successes; False if not all of them were written by this."""
     written = 0
     for (charged, crashes, attempt, worker_id), results in batch.plain:

@@ -46,11 +46,11 @@ from holdfast.stores.sqlite import (
 from holdfast.stores.sqlite.claims import Ask, Claiming, Taken
 from holdfast.stores.sqlite.connection import connect
 from holdfast.stores.sqlite.faults import explained
-from holdfast.stores.sqlite.haste import HASTE
 from holdfast.stores.sqlite.lanes import Lanes
 from holdfast.stores.sqlite.readers import Readers
 from holdfast.stores.sqlite.rownumbers import RowNumbers
-from holdfast.stores.sqlite.settlements import Batch, report, save
+from holdfast.stores.sqlite.settlements import SettlementBatch, report, save
+from holdfast.stores.sqlite.switch_interval import SHORT_SWITCH_INTERVAL
 from holdfast.stores.sqlite.writer import Again, Unit, Writer
 
 T = TypeVar("T")
@@ -121,7 +121,7 @@ class SQLiteStore:
         return taken.claimed(self._numbers)
 
     async def save(self, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
-        batch = Batch.of(settlements, self._numbers)
+        batch = SettlementBatch.of(settlements, self._numbers)
         return await self._write(lambda unit: save(unit, batch))
 
     async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
@@ -352,13 +352,13 @@ class SQLiteStore:
     ) -> T:
         if self._writer is None or self._pid != os.getpid():
             raise self._not_open()
-        with HASTE:
+        with SHORT_SWITCH_INTERVAL:
             return await self._writer.do(work, peek=peek, undo=undo)
 
     async def _read(self, query: Callable[[sqlite3.Connection], T]) -> T:
         if self._readers is None or self._pid != os.getpid():
             raise self._not_open()
-        with HASTE:
+        with SHORT_SWITCH_INTERVAL:
             return await self._readers.read(query)
 
     def _not_open(self) -> StoreError:
@@ -381,7 +381,7 @@ class SQLiteStore:
     def _hand_back(self, taken: Taken) -> None:
         """Nobody waits for these claims any more: let others have the tasks."""
         if taken.line is not None and self._writer is not None:
-            batch = Batch.of(
+            batch = SettlementBatch.of(
                 [
                     settle(claim, Released(), backoff=lambda _: 0.0, crash_limit=1)
                     for claim in taken.claimed(self._numbers).claims

@@ -36,10 +36,10 @@ from holdfast.stores.sqlite.connection import (
     vanished,
 )
 from holdfast.stores.sqlite.faults import explained
-from holdfast.stores.sqlite.haste import HASTE
 from holdfast.stores.sqlite.lanes import Lanes
 from holdfast.stores.sqlite.lent import AsyncConnection, LentConnection
 from holdfast.stores.sqlite.queries import SCHEMA, TRANSACTIONS
+from holdfast.stores.sqlite.switch_interval import SHORT_SWITCH_INTERVAL
 from holdfast.stores.sqlite.writer import Unit
 
 T = TypeVar("T")
@@ -82,7 +82,7 @@ class SQLiteTransaction:
         await self._do(self._begin)
 
     async def complete(self, settlement: Settlement, report: Report | None = None) -> None:
-        with HASTE:
+        with SHORT_SWITCH_INTERVAL:
             await self._do(lambda: self._complete(settlement, report))
 
     async def committed(self) -> bool:

@@ -16,8 +16,8 @@ from holdfast.core.lifecycle import TERMINAL, UNFINISHED
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Json, State, TaskId
 from holdfast.ports.store import Store
-from holdfast.testing.crew import GO, Crew, Member
 from holdfast.testing.factories import failure, new_task, new_tasks, success, worker_id
+from holdfast.testing.store_processes import GO, StoreProcess, StoreProcesses
 from holdfast.testing.suites.base import (
     MANY,
     StoreSuite,
@@ -38,11 +38,11 @@ PROCESSES = 4
 
 
 @cache
-def _crew() -> Crew:
+def _processes() -> StoreProcesses:
     """The same processes for every store that this one tests."""
-    crew = Crew(PROCESSES)
-    atexit.register(crew.close)
-    return crew
+    processes = StoreProcesses(PROCESSES)
+    atexit.register(processes.close)
+    return processes
 
 
 class ManyProcessesSuite(StoreSuite):
@@ -52,8 +52,8 @@ class ManyProcessesSuite(StoreSuite):
     """How many tasks they share out. A class may lower it for a server that is slow."""
 
     @pytest.fixture
-    def crew(self) -> Crew:
-        return _crew()
+    def processes(self) -> StoreProcesses:
+        return _processes()
 
     @pytest.fixture
     async def shared(self, process_url: str) -> AsyncIterator[Store]:
@@ -63,12 +63,12 @@ class ManyProcessesSuite(StoreSuite):
             assert list(await shared.check()) == []
 
     @pytest.fixture
-    def spawn(self, crew: Crew, process_url: str, shared: Store) -> Spawn:
+    def spawn(self, processes: StoreProcesses, process_url: str, shared: Store) -> Spawn:
         """Run an act of `testing.acts` in several processes at once, and gather the answers."""
 
         def spawn(act: str, *each: Json, **same: Json) -> Coroutine[Any, Any, list[Json]]:
             arguments = [same | own for own in each] or [same] * PROCESSES
-            return asyncio.to_thread(crew.race, process_url, act, arguments)
+            return asyncio.to_thread(processes.race, process_url, act, arguments)
 
         return spawn
 
@@ -213,7 +213,7 @@ class ManyProcessesSuite(StoreSuite):
         batch = new_tasks(10)
         await add(shared, *batch)
         worker = worker_id("victim")
-        victim = Member()
+        victim = StoreProcess()
         victim.prepare(process_url, "claim_and_stop", {"worker": worker, "limit": 6})
         victim.tell(GO)
         held = victim.hear()
@@ -230,7 +230,7 @@ class ManyProcessesSuite(StoreSuite):
     ) -> None:
         if "durable" not in shared.abilities:
             pytest.skip("this store keeps nothing beyond its process (no ability `durable`)")
-        victim = Member()
+        victim = StoreProcess()
         victim.prepare(process_url, "submit_for_ever", {})
         victim.tell(GO)
         acknowledged = [victim.hear() for _ in range(50)]
@@ -242,7 +242,7 @@ class ManyProcessesSuite(StoreSuite):
     async def test_a_killed_worker_owes_a_callback_for_every_end_and_for_nothing_else(
         self, shared: Store, process_url: str
     ) -> None:
-        victim = Member()
+        victim = StoreProcess()
         victim.prepare(process_url, "work_for_ever", {"callback": "https://example.com"})
         victim.tell(GO)
         for _ in range(20):

@@ -10,7 +10,7 @@ from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
 from holdfast.worker.maintenance.abandoner import Abandoner
-from holdfast.worker.maintenance.patrol import Agent, patrol
+from holdfast.worker.maintenance.loop import Agent, keep_ticking
 from holdfast.worker.maintenance.pruner import Pruner
 from holdfast.worker.maintenance.rescuer import Rescuer
 
@@ -35,4 +35,4 @@ async def maintain(
 ) -> None:
     """Let them, and whoever else is given, do their rounds until cancelled."""
     agents = [*maintenance_agents(store, dispatcher, settings), *more]
-    await asyncio.gather(*(patrol(agent) for agent in agents))
+    await asyncio.gather(*(keep_ticking(agent) for agent in agents))

@@ -11,11 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
+from tests.kit.servers.proxy import Fate, Proxy
+
 from holdfast import Handle, Holdfast
 from holdfast.core.attempt import Claim
 from holdfast.definitions.definition import Definition
 from holdfast.testing.factories import loss
-from holdfast.testing.servers.proxy import Fate, Proxy
 
 
 class Bookshop(ABC):

@@ -11,9 +11,9 @@ from pymongo.errors import DuplicateKeyError
 from pymongo.synchronous.client_session import ClientSession
 from tests.integration.mongo.proxy import MongoProxy
 from tests.integration.transactions.bookshops.base import Branch
+from tests.kit.servers.proxy import Fate, Proxy
 
 from holdfast import Holdfast
-from holdfast.testing.servers.proxy import Fate, Proxy
 
 Document = dict[str, Any]
 

@@ -8,9 +8,9 @@ from urllib.parse import urlsplit
 import asyncpg
 import psycopg
 from tests.integration.transactions.bookshops.base import Branch
+from tests.kit.servers.proxy import Fate, Proxy
 
 from holdfast import Holdfast
-from holdfast.testing.servers.proxy import Fate, Proxy
 
 BOOK = "INSERT INTO booking (customer) VALUES ($1)"
 COUNT = "SELECT count(*) FROM booking"

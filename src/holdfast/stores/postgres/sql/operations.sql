@@ -59,7 +59,7 @@ VACUUM (SKIP_LOCKED, TRUNCATE off) holdfast.blocked;
 -- name: vacuum_tally
 VACUUM (SKIP_LOCKED, TRUNCATE off) holdfast.tally;
 
--- name: room
+-- name: table_sizes
 -- How large the tables are that tasks pass through, how many rows have come in so far, and whether
 -- those that are there would fit into a quarter of it: 40 rows to a page, where 70 or more fit.
 -- They are counted by our own numbers: the server's may be wrong until the next vacuum.

@@ -65,7 +65,7 @@ FROM (SELECT task.* FROM line CROSS JOIN task ON task.seq = line.seq);
 
 -- name: first_in_lane
 -- The same for a single lane, which is common and a quarter cheaper.
--- One row comes back, not one per task: see `haste`. Payloads are strung together, to be cut by
+-- One row comes back, not one per task: see `switch_interval`. Payloads are strung together, to be cut by
 -- their lengths: JSON could not hold them byte by byte. What a first attempt of a plain task has no
 -- use for is left out: JSON costs by the value.
 SELECT
