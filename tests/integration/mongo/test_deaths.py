@@ -22,8 +22,8 @@ from holdfast.core.attempt import History
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State, Task
-from holdfast.stores.mongo.points import POINTS
 from holdfast.stores.mongo.store import MongoStore
+from holdfast.stores.points import POINTS
 from holdfast.testing.factories import loss, success, task_id, worker_info
 from holdfast.testing.servers.mongo import MongoServer
 

@@ -33,9 +33,9 @@ from holdfast.stores.mongo.documents import (
     unique_mark,
 )
 from holdfast.stores.mongo.locks import pass_on
-from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.schema import BOARD
 from holdfast.stores.mongo.steps import Steps, drive_async
+from holdfast.stores.points import reached
 from holdfast.stores.values import created
 
 _SHOWN: Final = {

@@ -19,7 +19,7 @@ from pymongo.read_concern import ReadConcern
 
 from holdfast.errors import StoreUnavailable
 from holdfast.stores.mongo.connections import DURABLE, Collections
-from holdfast.stores.mongo.points import reached
+from holdfast.stores.points import reached
 
 T = TypeVar("T")
 

@@ -29,9 +29,9 @@ from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document, Place, parted
 from holdfast.stores.mongo.due import move_due
 from holdfast.stores.mongo.fleet import ALIVE
-from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.schema import BOARD
 from holdfast.stores.mongo.texts import safe_text
+from holdfast.stores.points import reached
 
 _SLICE: Final = 1_000
 _SHOWN: Final = {"attempts": 0, "events": 0, "result": 0, "error": 0}

@@ -33,7 +33,7 @@ from holdfast.stores.mongo.documents import (
     state_in,
     task_of,
 )
-from holdfast.stores.mongo.points import reached
+from holdfast.stores.points import reached
 
 LEAN: Final = {"payload": 0, "attempts": 0, "events": 0}
 """The projection for drafts: what they never change, or only add to, is not read."""

@@ -18,6 +18,7 @@ from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document
 from holdfast.stores.mongo.texts import safe_text
+from holdfast.stores.points import reached
 
 
 class KeepsRecords(Adds):
@@ -81,9 +82,11 @@ class KeepsRecords(Adds):
         records = decided(changes, kept, {TaskId(one["_id"]) for one in known})
         window = span_us(changes.idempotency_window)
         answers = await self._add(db, changes.tasks, window, look_for_ids=True)
+        reached("tasks-added")
         now = await self._now_us(db) if records else 0
         for change in records:
             await _write(db, change, kept, changes.id, now)
+            reached("record-written")
         return answers
 
 

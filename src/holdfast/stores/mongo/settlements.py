@@ -25,9 +25,9 @@ from holdfast.stores.mongo.documents import Document, lane_of
 from holdfast.stores.mongo.drafts import LEAN, Draft, write
 from holdfast.stores.mongo.faults import is_away
 from holdfast.stores.mongo.locks import write_and_pass_on
-from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.records import KeepsRecords, record_steps
 from holdfast.stores.mongo.schema import BOARD
+from holdfast.stores.points import reached
 from holdfast.stores.values import holds_lease, reported, settled
 
 LEAN_NOW: Final[Sequence[Document]] = [{"$set": {"now": "$$NOW"}}, {"$project": LEAN}]

@@ -49,7 +49,6 @@ from holdfast.stores.mongo.drafts import LEAN, Draft
 from holdfast.stores.mongo.due import release_lock
 from holdfast.stores.mongo.faults import explain, explained, is_away
 from holdfast.stores.mongo.lent import Lent
-from holdfast.stores.mongo.points import reached
 from holdfast.stores.mongo.settlements import (
     LEAN_NOW,
     key_of,
@@ -59,6 +58,7 @@ from holdfast.stores.mongo.settlements import (
     settle,
 )
 from holdfast.stores.mongo.steps import Session, Site, Steps, drive, drive_async, site_of
+from holdfast.stores.points import reached
 from holdfast.stores.values import holds_lease
 
 T = TypeVar("T")

@@ -9,6 +9,7 @@ from typing import Any
 from holdfast.core.record import Changes, Delete, Due, Kept, Name, Put, Record, decided
 from holdfast.core.task import Added, TaskId
 from holdfast.stores.columns import in_us, maybe_time, span_us
+from holdfast.stores.points import reached
 from holdfast.stores.sqlite.add import add, states_of
 from holdfast.stores.sqlite.queries import RECORDS, as_json
 from holdfast.stores.sqlite.values import safe_text
@@ -20,8 +21,10 @@ def commit(unit: Unit, changes: Changes) -> Sequence[Added]:
     known = states_of(unit.db, [new.id for new in changes.tasks]) if changes.records else ()
     records = decided(changes, _kept(unit.db, changes.names), known) if changes.records else ()
     answers = add(unit, changes.tasks, idempotency_window=changes.idempotency_window)
+    reached("tasks-added")
     for change in records:
         _write(unit, change, changes.id)
+        reached("record-written")
     return answers
 
 

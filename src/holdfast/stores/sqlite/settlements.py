@@ -17,6 +17,7 @@ from holdfast.core.attempt import CLASHES, Refusal, Report, Settlement, clashed
 from holdfast.core.lifecycle import TERMINAL, cancelled_instead
 from holdfast.core.task import AttemptEnd, State, TaskId, WorkerId
 from holdfast.stores.columns import error_text, progress_text, span_us
+from holdfast.stores.points import reached
 from holdfast.stores.sqlite import callbacks, records
 from holdfast.stores.sqlite.locks import rearrange
 from holdfast.stores.sqlite.queries import HISTORY, RECORDS, SETTLEMENTS, Row, as_json, run_many
@@ -152,6 +153,7 @@ def save_carefully(unit: Unit, settlements: Sequence[Settlement], now: int) -> S
                      settlement.worker_id, None)
                 )  # fmt: skip
     _write(unit, changes, now)
+    reached("written")
     return [*changes.refusals, *changes.clashes]
 
 
