@@ -28,11 +28,11 @@ TOO_EARLY = ("tasks-added", "record-written", "record-written:2", "end-written",
 """Points before the commit. `answered` is in the victim itself, after everything."""
 POINTS = {
     ("sqlite", "commit"): "tasks-added record-written record-written:2 answered",
-    ("sqlite", "settle"): "tasks-added record-written:2 written answered",
+    ("sqlite", "settle"): "end-written tasks-added record-written:2 written answered",
     ("postgres", "commit"): "tasks-added record-written record-written:2 written committed",
     ("postgres", "settle"): "end-written tasks-added record-written:2 written committed",
     ("mongo", "commit"): "tasks-added record-written record-written:2 written committed",
-    ("mongo", "settle"): "tasks-added record-written:2 written committed",
+    ("mongo", "settle"): "end-written tasks-added record-written:2 written committed",
 }
 
 
