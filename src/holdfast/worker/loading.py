@@ -108,8 +108,8 @@ def _only_app(spec: str, place: str, module: ModuleType) -> str | None:
 
 
 def _default_app() -> LoadedApp | None:
-    """The app of the functional interface, if the code that was imported uses it. By its name: a worker
-    must not import what stands above it, and what nobody has imported nobody uses.
+    """The app of the functional interface, if the code that was imported uses it. By its name: a
+    worker must not import what stands above it, and what nobody has imported nobody uses.
     """
     home = _home()
     app: LoadedApp | None = None if home is None else home.app

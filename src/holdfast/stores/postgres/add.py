@@ -120,8 +120,8 @@ class Adding:
 
 
 class _GatheredAdds:
-    """Gathers the calls of one loop. Whoever arrives while nothing is being written writes at once; a
-    background task writes what gathered meanwhile.
+    """Gathers the calls of one loop. Whoever arrives while nothing is being written writes at once;
+    a background task writes what gathered meanwhile.
     """
 
     def __init__(self, adding: Adding) -> None:
