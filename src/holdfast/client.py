@@ -67,7 +67,8 @@ class Client:
         self.settings = settings
         self.tokens = Tokens(store)
         self._head_starts = {p: settings.aging.head_start(p) for p in Priority}
-        self._make = TaskMaker(settings, self._head_starts).make
+        self.new_tasks = TaskMaker(settings, self._head_starts).make
+        """The tasks of calls, for somebody else to store."""
         self._clock: tuple[datetime, float] | None = None
         self._gate = Gate(log)
 
@@ -106,7 +107,7 @@ class Client:
         self, calls: Sequence[Call[Any]], mark: bytes | None, traceparent: str | None
     ) -> Sequence[Added]:
         window = self.settings.idempotency_window
-        tasks = self._make(calls, mark, traceparent)
+        tasks = self.new_tasks(calls, mark, traceparent)
         with keys.as_given():
             added = await self.store.add(tasks, idempotency_window=window)
         self.dispatcher.added(_counts(tasks))
@@ -121,7 +122,7 @@ class Client:
 
         def add(calls: Sequence[Call[Any]]) -> Sequence[Added]:
             window = self.settings.idempotency_window
-            tasks = self._make(calls)
+            tasks = self.new_tasks(calls)
             with keys.as_given():
                 added = self.store.add_within(connection, tasks, idempotency_window=window)
             self.dispatcher.added_within(_counts(tasks))
@@ -136,7 +137,7 @@ class Client:
 
         async def add(calls: Sequence[Call[Any]]) -> Sequence[Added]:
             window, store = self.settings.idempotency_window, self.store
-            tasks = self._make(calls)
+            tasks = self.new_tasks(calls)
             with keys.as_given():
                 added = await store.add_within_async(connection, tasks, idempotency_window=window)
             self.dispatcher.added_within(_counts(tasks))

@@ -11,6 +11,7 @@ from datetime import datetime
 from operator import attrgetter
 from typing import NamedTuple
 
+from holdfast.core.keys import with_given_key
 from holdfast.core.record import Changes
 from holdfast.core.shown import without
 from holdfast.core.task import (
@@ -134,6 +135,8 @@ CLASHES = (RecordConflict, IdempotencyConflict)
 
 def clashed(settlement: Settlement, clash: Exception) -> Refusal:
     """The answer to a settlement whose `also` cannot be written: nothing of it was."""
+    if isinstance(clash, IdempotencyConflict):
+        clash = with_given_key(clash)
     return Refusal(settlement.task_id, settlement.attempt, settlement.worker_id, None, str(clash))
 
 

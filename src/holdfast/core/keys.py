@@ -63,4 +63,8 @@ def as_given() -> Iterator[None]:
     try:
         yield
     except IdempotencyConflict as error:
-        raise IdempotencyConflict(shown_key(error.key) or "", error.task_id) from None
+        raise with_given_key(error) from None
+
+
+def with_given_key(error: IdempotencyConflict) -> IdempotencyConflict:
+    return IdempotencyConflict(shown_key(error.key) or "", error.task_id)

@@ -8,16 +8,18 @@ the settings': a task that this process does not define is retried too.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Never
+from uuid import uuid4
 
 from holdfast.codec.hiding import marked_secrets, without
 from holdfast.codec.text import MESSAGE_LIMIT, TRACEBACK_LIMIT, storable
 from holdfast.core.attempt import Claim, Refusal, Settlement
-from holdfast.core.lifecycle import Failed, Outcome, TimedOut, settle
-from holdfast.core.task import TaskError
+from holdfast.core.lifecycle import Failed, Outcome, Succeeded, TimedOut, settle
+from holdfast.core.record import Changes
+from holdfast.core.task import NewTask, TaskError
 from holdfast.definitions.backoff import backoff_for
 from holdfast.definitions.registry import AnyDefinition
 from holdfast.errors import AttemptTimeout
@@ -69,6 +71,13 @@ def out_of_time(timeout: float | None, what_then: str, traceback: str | None = N
     return TimedOut(
         TaskError(type=AttemptTimeout.__qualname__, message=message, traceback=traceback)
     )
+
+
+def bringing(outcome: Outcome, follow_ups: Sequence[NewTask], window: float) -> Outcome:
+    """The same outcome, with what is to be submitted along with it if it is a success."""
+    if not isinstance(outcome, Succeeded):
+        return outcome
+    return replace(outcome, also=Changes(uuid4().hex, tuple(follow_ups), (), window))
 
 
 def refused_follow_up(refusal: Refusal) -> Failed:

@@ -139,8 +139,9 @@ class TaskStore(Protocol):
         blocked) at once; what it `needs` it requires from then on.
 
         What a settlement brings along (`also`) is written as `commit` would, if and only if it is
-        itself. If that clashes, neither is, the answer says so (`Refusal.conflict`), and nothing is
-        noted or counted: the attempt goes on to hold its lease.
+        itself, and right after it: the keys that its task lets go are free. If that clashes,
+        neither is, the answer says so (`Refusal.conflict`), and nothing is noted or counted: the
+        attempt goes on to hold its lease.
         """
         ...
 

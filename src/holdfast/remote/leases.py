@@ -95,9 +95,10 @@ class Leases:
             del self._by_worker[worker_id]
 
     async def settle(self, ended: Sequence[tuple[Claim, Outcome]]) -> Mapping[TaskId, Refusal]:
-        """These have ended thus. Returns those that were refused."""
+        """These have ended thus. Returns those that were refused; with a conflict, they go on."""
         refused = await self._settling.settle(ended)
-        self._drop([claim for claim, _ in ended])
+        go_on = {task_id for task_id, refusal in refused.items() if refusal.conflict is not None}
+        self._drop([claim for claim, _ in ended if claim.task_id not in go_on])
         return refused
 
     async def give_back(self, claims: Sequence[Claim]) -> None:

@@ -14,7 +14,7 @@ import orjson
 
 from holdfast.codec.hiding import without
 from holdfast.codec.text import storable
-from holdfast.core.attempt import Claim
+from holdfast.core.attempt import Claim, Refusal
 from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded
 from holdfast.core.payload import check_size, check_value
 from holdfast.core.query import TaskFilter
@@ -29,7 +29,8 @@ from holdfast.core.task import (
     TaskId,
     WorkerId,
 )
-from holdfast.engine.judging import Judge, storable_error
+from holdfast.core.trace import traceparent_of
+from holdfast.engine.judging import Judge, bringing, storable_error
 from holdfast.errors import LeaseLost, PayloadRefused, TaskNotFound
 from holdfast.ports.store import TaskStore
 from holdfast.remote.leases import Leases
@@ -49,15 +50,24 @@ SAY_WHICH = (
     "send the `attempt` that came with the task"
 )
 
+STILL_RUNS = (
+    " Nothing was recorded, and the attempt still runs: send the result with other follow-ups, or "
+    "say that it failed."
+)
+
 
 class Results:
     """Where workers hand in what they have done."""
 
-    def __init__(self, store: TaskStore, leases: Leases, judge: Judge, *, max_result: int) -> None:
+    def __init__(
+        self, store: TaskStore, leases: Leases, judge: Judge, *, max_result: int, window: float
+    ) -> None:
+        """`window` is that of the follow-ups' idempotency keys, in seconds."""
         self._store = store
         self._leases = leases
         self._judge = judge
         self._max_result = max_result
+        self._window = window
 
     async def take(
         self, worker_id: WorkerId, results: Sequence[RemoteResult]
@@ -114,9 +124,9 @@ class Results:
                 answers[result.task_id] = _answer(result, Verdict.INVALID, str(error))
                 continue
             answers[result.task_id] = _answer(result, Verdict.SAVED)
-        for task_id in await self._leases.settle(ended):
+        for task_id, refusal in (await self._leases.settle(ended)).items():
             is_known = leased[task_id] is not None or task_id in tasks
-            answers[task_id] = _refused(answers[task_id], is_known=is_known)
+            answers[task_id] = _refused(answers[task_id], refusal, is_known=is_known)
         return [answers[result.task_id] for result in results]
 
     async def _read(self, ids: Sequence[TaskId]) -> dict[TaskId, Task]:
@@ -148,12 +158,20 @@ class Results:
             return _claim_of_nothing(worker_id, result), Released()
         match result.status:
             case ResultStatus.COMPLETED:
-                return claim, Succeeded(_encoded(result.result, self._max_result))
+                return claim, self._success(claim, result)
             case ResultStatus.FAILED:
                 error = self._error(claim, result.error)
                 return claim, Failed(error, retry_after=result.retry_after)
             case ResultStatus.RELEASED:
                 return claim, Stopped() if claim.cancel_requested else Released()
+
+    def _success(self, claim: Claim, result: RemoteResult) -> Outcome:
+        success = Succeeded(_encoded(result.result, self._max_result))
+        if not result.follow_ups:
+            return success
+        trace = traceparent_of(claim.task_id, claim.trace)
+        tasks = [new._replace(trace=new.trace or trace) for new in result.follow_ups]
+        return bringing(success, tasks, self._window)
 
     def _error(self, claim: Claim, error: TaskError | None) -> TaskError:
         if error is None:
@@ -183,7 +201,9 @@ def _answer(result: RemoteResult, verdict: Verdict, detail: str | None = None) -
     )
 
 
-def _refused(answer: ResultAnswer, *, is_known: bool) -> ResultAnswer:
+def _refused(answer: ResultAnswer, refusal: Refusal, *, is_known: bool) -> ResultAnswer:
+    if refusal.conflict is not None:
+        return replace(answer, verdict=Verdict.CONFLICT, detail=refusal.conflict + STILL_RUNS)
     if not is_known:
         detail = str(TaskNotFound(answer.task_id))
         return replace(answer, verdict=Verdict.UNKNOWN, detail=detail)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from holdfast.core.task import Json, TaskError, TaskId, WorkerId
+from holdfast.core.task import Json, NewTask, TaskError, TaskId, WorkerId
 
 UNSAID = 0
 """The attempt of a result whose worker does not say which: the only one that it ever had."""
@@ -28,6 +29,7 @@ class Verdict(StrEnum):
     UNKNOWN = "task_not_found"
     INVALID = "payload_refused"
     AMBIGUOUS = "attempt_needed"
+    CONFLICT = "idempotency_conflict"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +44,8 @@ class Registration:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RemoteResult:
     """How one attempt ended. `result` is for `completed`, `error` for `failed`; `retry_after`
-    (seconds) wins over the task's backoff. `attempt` may be `UNSAID`.
+    (seconds) wins over the task's backoff. `attempt` may be `UNSAID`. `follow_ups` are stored if
+    and only if a success is; those without a trace belong to that of the task.
     """
 
     task_id: TaskId
@@ -51,6 +54,7 @@ class RemoteResult:
     result: Json = field(default=None, repr=False)
     error: TaskError | None = None
     retry_after: float | None = None
+    follow_ups: Sequence[NewTask] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -69,7 +69,13 @@ class RemoteWorkers:
         settling = Settling(store, judge, self._waker, self._gate)
         self._leases = Leases(store, settling, judge.timeout_of, grace=grace)
         self._registrations = Registrations(store, heartbeat=settings.heartbeat)
-        self._results = Results(store, self._leases, judge, max_result=settings.max_result)
+        self._results = Results(
+            store,
+            self._leases,
+            judge,
+            max_result=settings.max_result,
+            window=settings.idempotency_window,
+        )
         self._said: dict[tuple[TaskId, int], LogSize] = {}
         self._polls = Polls(
             store,

@@ -142,7 +142,7 @@ class Access:
         _refuse_method(methods, method)
         rule = methods[method]
         assert rule is not None
-        _refuse_scope(rule, token)
+        refuse_scope(token, *rule.scopes)
         if rule.bound is WhenBound.REFUSED and token.bounds.is_narrow:
             raise Refused(
                 403,
@@ -188,17 +188,17 @@ def _refuse_method(methods: Methods, method: str) -> None:
         )
 
 
-def _refuse_scope(rule: Rule, token: Token) -> None:
-    if not token.may(*rule.scopes):
-        words = " or ".join(rule.scopes)
+def refuse_scope(token: Token, *scopes: Scope, field: str | None = None) -> None:
+    """`Refused` unless the token has one of these scopes; `field` is what takes it, if not all."""
+    if not token.may(*scopes):
+        words = " or ".join(scopes)
         raise Refused(
             403,
             "insufficient_scope",
-            f"this takes a token with the scope {words}; this one has "
+            f"{field or 'this'} takes a token with the scope {words}; this one has "
             f"{', '.join(sorted(token.scopes)) or 'none'}",
-            headers={
-                "WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{rule.scopes[0]}"'
-            },
+            field=field,
+            headers={"WWW-Authenticate": f'Bearer error="insufficient_scope", scope="{scopes[0]}"'},
         )
 
 

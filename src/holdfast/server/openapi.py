@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any, Final
 
 from fastapi import FastAPI
@@ -94,8 +95,8 @@ def _operation_id(app: FastAPI, path: str, method: str) -> str:
 def _describe_submit(
     operation: dict[str, Any], holdfast: Holdfast, schemas: dict[str, Json]
 ) -> None:
-    """Say which tasks may be submitted: one variant for each that is defined, one for the rest on
-    open queues.
+    """Say which tasks may be submitted, also with a result: one variant for each that is defined,
+    one for the rest on open queues.
     """
     variants: list[Json] = []
     examples: dict[str, Json] = {}
@@ -120,6 +121,8 @@ def _describe_submit(
         content["examples"] = examples
     lines = {"schema": {"type": "string", "description": "A JSON object per line, as above."}}
     operation["requestBody"] = {"required": True, "content": {JSON: content, LINES: lines}}
+    schemas["Result"] = result = deepcopy(schemas["Result"])
+    result["properties"]["follow_ups"]["anyOf"][0]["items"] = reference
 
 
 MOST_EXAMPLES: Final = 5

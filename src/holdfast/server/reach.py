@@ -16,7 +16,7 @@ from holdfast.client import Client
 from holdfast.core.attempt import History
 from holdfast.core.ids import marked
 from holdfast.core.query import Order, Page, TaskFilter
-from holdfast.core.task import Added, Priority, Task, TaskId
+from holdfast.core.task import Added, NewTask, Priority, Task, TaskId
 from holdfast.core.token import Bounds, Scope, Token
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
@@ -38,6 +38,8 @@ class Reach:
         self._bounds = token.bounds
         self._counted = 1
         self.may_operate = token.may(Scope.OPERATE)
+        needs_mark = not self.may_operate and token.bounds.owner is None
+        self._mark = token.digest if needs_mark else None
 
     def bounded(self, call: Call[Any]) -> Call[Any]:
         """The call as this token may make it; `Refused` (403) if it may not."""
@@ -46,14 +48,21 @@ class Reach:
     async def submit_many(
         self, calls: Sequence[Call[Any]], traceparent: str | None
     ) -> Sequence[Added]:
-        """Store tasks that are `bounded`, all or none. The request itself was counted as one, and
-        `traceparent` came with it.
+        """Store tasks that are `bounded`, all or none; `traceparent` came with the request."""
+        self.count(len(calls))
+        return await self._client.submit_many(calls, mark=self._mark, traceparent=traceparent)
+
+    def follow_up(self, call: Call[Any]) -> NewTask:
+        """A task to be stored with the end of an attempt, if this token may submit it. If it names
+        no trace, it has none yet.
         """
-        self._windows.take(self._token, len(calls) - self._counted)
+        (new,) = self._client.new_tasks([self.bounded(call)], self._mark)
+        return new._replace(trace=call.options.traceparent)
+
+    def count(self, submitted: int) -> None:
+        """Count tasks against the token's rate. The request itself was counted as one."""
+        self._windows.take(self._token, submitted - self._counted)
         self._counted = 0
-        needs_mark = not self.may_operate and self._bounds.owner is None
-        mark = self._token.digest if needs_mark else None
-        return await self._client.submit_many(calls, mark=mark, traceparent=traceparent)
 
     async def get(self, task_id: str) -> Task:
         task = await self._client.get(task_id)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import orjson
 
@@ -27,6 +27,8 @@ ROOM: Final = 64 * 1024
 """What a task may hold beside its parameters."""
 MOST_AT_ONCE: Final = 10_000
 """An array is one transaction: more than this would hold up others. A stream has no such limit."""
+
+T = TypeVar("T")
 
 _COPIED: Final = {
     "queue": "queue",
@@ -87,22 +89,24 @@ class Submissions:
             )
 
     def many(
-        self, bodies: Sequence[Json], size: int, bounded: Callable[[Call[Any]], Call[Any]]
-    ) -> list[Call[Any]]:
-        """The calls of an array, which was `size` bytes long, each as `bounded` allows it."""
+        self, bodies: Sequence[Json], size: int, made: Callable[[Call[Any]], T], at: str = ""
+    ) -> list[T]:
+        """What is `made` of the calls of an array, which was `size` bytes long. `at` is where it
+        stands in a larger body.
+        """
         if not 1 <= len(bodies) <= MOST_AT_ONCE:
             raise Refused(
                 422, "invalid_request", f"expected 1 to {MOST_AT_ONCE:,} tasks, got {len(bodies):,}"
             )
-        calls = []
+        many: list[T] = []
         for n, body in enumerate(bodies):
             try:
                 if size > self._settings.max_payload:
                     self.refuse_large(len(orjson.dumps(body)))
-                calls.append(bounded(self.one(body)))
+                many.append(made(self.one(body)))
             except (HoldfastError, Refused) as error:
-                raise located(error, f"[{n}]", index=n) from None
-        return calls
+                raise located(error, f"{at}[{n}]", index=n) from None
+        return many
 
 
 def _known(

@@ -33,13 +33,13 @@ from holdfast.core.lifecycle import (
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Json, State, TaskError, TaskId, WorkerId
 from holdfast.definitions.context import Context, enter_context
-from holdfast.engine.judging import Judge, refused_follow_up
+from holdfast.engine.judging import Judge, bringing, refused_follow_up
 from holdfast.errors import HoldfastError
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.worker.middleware import around_run, around_settle
 from holdfast.worker.run import Run, StopReason
-from holdfast.worker.verdict import accept, bringing, judge, stopped, unknown
+from holdfast.worker.verdict import accept, judge, stopped, unknown
 
 Until = Literal["idle", "empty"]
 """`idle`: nothing may start now. `empty`: nothing waits for a later time either."""
@@ -159,7 +159,8 @@ class Drain:
             run = Run(claim, definition, None, reports.append)
             execute = around_run(self._app.registry, lambda run: _attempt(run, raised.append))
             outcome = await execute(run)
-            outcome = bringing(outcome, run.follow_ups or (), definition)
+            window = definition.home.settings.idempotency_window
+            outcome = bringing(outcome, run.follow_ups or (), window)
         if isinstance(outcome, Unfit):  # there is no other worker here that might be fit
             outcome = replace(outcome, again_in=None)
         await store.report(reports)

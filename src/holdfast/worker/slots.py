@@ -17,6 +17,7 @@ from holdfast.core.lifecycle import Outcome, Released, Stopped, Unfit
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
+from holdfast.engine.judging import bringing
 from holdfast.errors import StoreUnavailable
 from holdfast.logs import EventLog
 from holdfast.traces import trace_of
@@ -26,7 +27,7 @@ from holdfast.worker.middleware import Execute
 from holdfast.worker.pace import Pace
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.transactions import TransactionHost
-from holdfast.worker.verdict import bringing, judge, stopped, unknown
+from holdfast.worker.verdict import judge, stopped, unknown
 
 log = EventLog("holdfast.worker")
 
@@ -349,7 +350,8 @@ class Slots:
 
     def _conclude(self, run: Run, outcome: Outcome) -> None:
         if run.follow_ups is not None:
-            outcome = bringing(outcome, run.follow_ups, run.definition)
+            window = run.definition.home.settings.idempotency_window
+            outcome = bringing(outcome, run.follow_ups, window)
         if self._settled and run in self._settled:
             self._settled.discard(run)
             return

@@ -6,16 +6,14 @@ A traceback begins at the first frame that is not ours: the reader is looking fo
 from __future__ import annotations
 
 import traceback
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from types import TracebackType
 from typing import Any, assert_never
-from uuid import uuid4
 
 from holdfast.core.fleet import knows
 from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded, Unfit
-from holdfast.core.record import Changes
-from holdfast.core.task import NewTask, Reason, TaskError
+from holdfast.core.task import Reason, TaskError
 from holdfast.core.unfit import SOONEST
 from holdfast.definitions.definition import Definition
 from holdfast.engine.judging import out_of_time, storable_error
@@ -31,16 +29,6 @@ def accept(definition: Definition[..., Any, Any], payload: bytes, value: object)
         return Succeeded(definition.dump_result(value))
     except Exception as error:  # noqa: BLE001 - a result's own __str__ or serializer may raise anything
         return Failed(_unstorable(error, definition.secrets_in(payload)))
-
-
-def bringing(
-    outcome: Outcome, follow_ups: Sequence[NewTask], definition: Definition[..., Any, Any]
-) -> Outcome:
-    """The same outcome, with what its handler submitted if it is a success."""
-    if not isinstance(outcome, Succeeded):
-        return outcome
-    window = definition.home.settings.idempotency_window
-    return replace(outcome, also=Changes(uuid4().hex, tuple(follow_ups), (), window))
 
 
 def judge(definition: Definition[..., Any, Any], payload: bytes, error: BaseException) -> Outcome:

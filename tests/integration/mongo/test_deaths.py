@@ -23,7 +23,7 @@ from holdfast.core.attempt import History
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State, Task
-from holdfast.stores.mongo.kill_points import POINTS
+from holdfast.stores.kill_points import POINTS
 from holdfast.stores.mongo.store import MongoStore
 from holdfast.testing.factories import loss, success, task_id, worker_info
 

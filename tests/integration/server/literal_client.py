@@ -44,11 +44,11 @@ def submit(priority: object, **more: object) -> str:
     return str(told["task_id"])
 
 
-def work(here: str, wanted: list[str]) -> list[str]:
-    """Run what comes, until all that is wanted was seen; in which order it came."""
+def work(here: str, number: int, **more: object) -> list[str]:
+    """Run what comes, until that many were seen; in which order they came."""
     seen: list[str] = []
     deadline = time.monotonic() + PATIENCE
-    while len(seen) < len(wanted) and time.monotonic() < deadline:
+    while len(seen) < number and time.monotonic() < deadline:
         polled = call("POST", f"{here}/poll", {"capabilities": ["gpu"], "available_capacity": 1})
         beat = call("POST", f"{here}/heartbeat", {"current_load": 1, "status": "active"})
         assert beat["acknowledged"] is True, beat
@@ -56,7 +56,7 @@ def work(here: str, wanted: list[str]) -> list[str]:
             assert task.keys() >= WORK, task
             seen.append(task["task_id"])
             done = {"task_id": task["task_id"], "status": "COMPLETED", "result": {"frames": 25}}
-            call("POST", f"{here}/result", done)
+            call("POST", f"{here}/result", done | more)
     return seen
 
 
@@ -76,7 +76,7 @@ def main() -> None:
     here = f"/internal/workers/{worker['worker_id']}"
     submitted = [submit("Low"), submit(4), submit("HIGH")]
 
-    seen = work(here, submitted)
+    seen = work(here, len(submitted))
 
     assert seen == submitted[::-1], (seen, submitted)
     for task_id in submitted:
@@ -86,9 +86,15 @@ def main() -> None:
         assert task["completed_at"], task
         assert task["trace_id"], task
         assert task.keys() >= TASK, task
+    cut = {"taskType": "cut", "requiredCapabilities": ["gpu"], "priority": 7, "lock": None}
+    last = call("GET", f"/api/tasks/{submit('High')}")
+    work(here, 1, followUps=[cut])
+    follow_up = call("GET", f"/api/tasks/{work(here, 1)[0]}")
+    assert (follow_up["task_type"], follow_up["priority"]) == ("cut", "high"), follow_up
+    assert follow_up["trace_id"] == last["trace_id"], follow_up
     never = submit("normal", requiredCapabilities=["quantum"])
     assert call("DELETE", f"/api/tasks/{never}")["status"] == "cancelled"
-    stats = numbers(completed=len(submitted))
+    stats = numbers(completed=len(submitted) + 2)
     assert stats["queues"]["medium"] == stats["queues"]["normal"], stats
     assert stats["queues"]["high"]["depth"] == 0, stats
     assert stats["queues"]["low"].keys() >= {"depth", "oldest_age_seconds"}, stats

@@ -119,3 +119,17 @@ async def test_a_connection_is_refused_with_what_to_do(app: Holdfast, note: Note
     error = (await handle.task_async()).error
     assert error is not None
     assert "takes no connection" in error.message
+
+
+async def test_a_unique_task_may_submit_its_own_successor(app: Holdfast) -> None:
+    @app.task(unique="one")
+    async def look(ctx: Context, number: int) -> None:
+        ctx.submit(look.options(delay="1h"), number + 1)
+
+    await ran(app, look, 1)
+
+    tasks = (await app.list_async()).tasks
+    assert sorted((task.arguments["number"], task.state) for task in tasks) == [
+        (1, State.COMPLETED),
+        (2, State.QUEUED),
+    ]

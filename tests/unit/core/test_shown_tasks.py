@@ -50,7 +50,7 @@ async def test_what_is_printed_has_neither_arguments_nor_results(app: MemoryApp)
     handle = await login.submit_async("anna-maria", SecretStr("hunter2"))
     await app.drain_async()
     task = await handle.task_async()
-    new = app.client._make([made])[0]
+    new = app.client.new_tasks([made])[0]
     remote = call("login", {"user": "anna-maria", "password": "hunter2"}, {})
     printed += [made, new, handle, task, Claim.of(task), remote, Succeeded(b'"secret for x"')]
 

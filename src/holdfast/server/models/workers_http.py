@@ -14,6 +14,7 @@ from holdfast.server.models.answers import EXACT
 from holdfast.server.shape import CLOSED
 
 MOST_RESULTS = 1000
+MOST_FOLLOW_UPS = 100
 MOST_SLOTS = 10_000
 MOST_LINES = 1000
 LONGEST_LINE = 8 * 1024
@@ -30,8 +31,15 @@ Queue = words.Name | Literal["*"]
 _NULL: dict[str, Any] = {"type": "null"}
 FITTING: list[Any] = [
     {"properties": {"status": {"const": "completed"}, "error": _NULL}},
-    {"properties": {"status": {"const": "failed"}, "result": _NULL}},
-    {"properties": {"status": {"const": "released"}, "result": _NULL, "error": _NULL}},
+    {"properties": {"status": {"const": "failed"}, "result": _NULL, "follow_ups": _NULL}},
+    {
+        "properties": {
+            "status": {"const": "released"},
+            "result": _NULL,
+            "error": _NULL,
+            "follow_ups": _NULL,
+        }
+    },
 ]
 """What goes with which status of a result."""
 
@@ -74,7 +82,9 @@ class ResultError(TypedDict, total=False):
 class Result(TypedDict, total=False):
     """How an attempt ended. `released` hands the task back, and nothing is charged; of a task that
     was cancelled it means that it has stopped. The `attempt` may be left out by a worker that had
-    the task only once. An `error` that is text is its message.
+    the task only once. An `error` that is text is its message. `follow_ups` are tasks to submit,
+    as `POST /api/v1/tasks` takes them: they exist if and only if the attempt is recorded as
+    completed.
     """
 
     task_id: Required[words.Uuid]
@@ -82,6 +92,7 @@ class Result(TypedDict, total=False):
     status: Required[Literal["completed", "failed", "released"]]
     result: Any
     error: ResultError | Text | None
+    follow_ups: Annotated[list[dict[str, Any]], Field(max_length=MOST_FOLLOW_UPS)]
 
 
 @with_config(CLOSED)

@@ -7,7 +7,8 @@ When its client hangs up, or the server stops, it is cancelled: nothing is claim
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import orjson
@@ -18,10 +19,12 @@ from starlette.responses import Response
 from holdfast.codec.secrets import revealed
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.fleet import WorkerStatus
-from holdfast.core.task import Cost, Json, Progress, TaskError, TaskId, WorkerId
+from holdfast.core.task import Cost, Json, NewTask, Progress, TaskError, TaskId, WorkerId
+from holdfast.core.token import Scope
 from holdfast.core.trace import trace_id_of, traceparent_of
 from holdfast.remote import UNSAID, RemoteResult, RemoteWorkers, ResultAnswer, ResultStatus, Verdict
 from holdfast.remote.workers import LONGEST_WAIT
+from holdfast.server.access import refuse_scope
 from holdfast.server.answers import answer
 from holdfast.server.bodies import JSON, read_json, read_optional_json
 from holdfast.server.documented import WORKER_ID, documented, schema_of, shape_reference
@@ -45,10 +48,21 @@ STATUSES: Final = {
     Verdict.UNKNOWN: 404,
     Verdict.INVALID: 422,
     Verdict.AMBIGUOUS: 422,
+    Verdict.CONFLICT: 409,
 }
 
-FIELDS: Final = {Verdict.INVALID: "result", Verdict.AMBIGUOUS: "attempt"}
+FIELDS: Final = {
+    Verdict.INVALID: "result",
+    Verdict.AMBIGUOUS: "attempt",
+    Verdict.CONFLICT: "follow_ups",
+}
 """Which member of a result is to blame."""
+BELONGS: Final = {
+    "result": ResultStatus.COMPLETED,
+    "error": ResultStatus.FAILED,
+    "follow_ups": ResultStatus.COMPLETED,
+}
+"""Which status a member goes with."""
 
 
 def _one_or_many() -> dict[str, Any]:
@@ -56,7 +70,8 @@ def _one_or_many() -> dict[str, Any]:
     keywords = documented(
         "Say how an attempt ended, or several",
         says="The attempt is the fence: a result that came too late changes nothing (409). The "
-        "owner's repeat is accepted. An array is answered with one answer for each.",
+        "owner's repeat is accepted. An array is answered with one answer for each. What it brings "
+        "along (`follow_ups`) takes the scope `submit` too.",
         answers=models.ResultAnswer,
         takes=RESULT,
         refuses=(404, 409),
@@ -137,9 +152,7 @@ async def take_results(request: Request) -> Response:
     body = await read_json(request, None)
     if isinstance(body, list):
         return await _take_many(request, body)
-    one = _read_result(body, "")
-    remote, worker_id = await _spoken_for(request)
-    (told,) = await remote.results(worker_id, [one])
+    (told,) = await _take(request, {"": body})
     if not told.is_accepted:
         status, field = STATUSES[told.verdict], FIELDS.get(told.verdict)
         raise Refused(status, told.verdict, told.detail or "", field=field, task_id=told.task_id)
@@ -270,19 +283,43 @@ async def _take_many(request: Request, body: list[Json]) -> Response:
             "too_many_results",
             f"expected {models.MOST_RESULTS} results at most, got {len(body)}",
         )
-    results = [_read_result(each, f"[{n}]") for n, each in enumerate(body)]
-    remote, worker_id = await _spoken_for(request)
-    told = await remote.results(worker_id, results)
+    told = await _take(request, {f"[{n}]": each for n, each in enumerate(body)})
     return answer({"results": [_shown(each) for each in told]})
 
 
-def _read_result(value: Json, at: str) -> RemoteResult:
-    body = RESULT.read(value, at)
+async def _take(request: Request, bodies: Mapping[str, Json]) -> Sequence[ResultAnswer]:
+    """Take results, by where they stand in the request."""
+    read = {at: RESULT.read(each, at) for at, each in bodies.items()}
+    results = {at: _result(each, at) for at, each in read.items()}
+    remote, worker_id = await _spoken_for(request)
+    wanted = {at: each["follow_ups"] for at, each in read.items() if each.get("follow_ups")}
+    if wanted:
+        for at, tasks in (await _follow_ups(request, wanted)).items():
+            results[at] = replace(results[at], follow_ups=tasks)
+    return await remote.results(worker_id, list(results.values()))
+
+
+async def _follow_ups(
+    request: Request, wanted: Mapping[str, Sequence[Json]]
+) -> Mapping[str, Sequence[NewTask]]:
+    """What results bring along, as far as the worker's token may submit it."""
+    service, tasks = service_of(request), {}
+    reach = await service.reach(request)
+    for at, bodies in wanted.items():
+        place = _member(at, "follow_ups")
+        refuse_scope(token_of(request), Scope.SUBMIT, field=place)
+        size = len(orjson.dumps(bodies))
+        tasks[at] = service.submissions.many(bodies, size, reach.follow_up, place)
+    reach.count(sum(map(len, tasks.values())))
+    return tasks
+
+
+def _result(body: models.Result, at: str) -> RemoteResult:
     status, said = ResultStatus(body["status"]), body.get("error")
     error = models.ResultError(message=said) if isinstance(said, str) else said
-    for field, belongs in (("result", ResultStatus.COMPLETED), ("error", ResultStatus.FAILED)):
+    for field, belongs in BELONGS.items():
         if status is not belongs and body.get(field) is not None:
-            place = f"{at}.{field}" if at else field
+            place = _member(at, field)
             raise Refused(
                 422, "invalid_request", f"{place} belongs to the status {belongs}", field=place
             )
@@ -294,6 +331,10 @@ def _read_result(value: Json, at: str) -> RemoteResult:
         error=None if error is None else _error(error),
         retry_after=None if error is None else error.get("retry_after"),
     )
+
+
+def _member(at: str, name: str) -> str:
+    return f"{at}.{name}" if at else name
 
 
 def _error(given: models.ResultError) -> TaskError:

@@ -30,13 +30,13 @@ from holdfast.core.attempt import (
 from holdfast.core.callback import Callback
 from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead, ended_idle_as
 from holdfast.core.query import Order, Page, TaskFilter, page_of, read_cursor
-from holdfast.core.record import Changes, decided
+from holdfast.core.record import Changes, Delete, Put, decided
 from holdfast.core.stats import Depth, QueueStats, Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, State, Task, TaskId, WorkerId
 from holdfast.errors import WorkerGone
 from holdfast.ports.clock import Clock
 from holdfast.stores.callees import callees
-from holdfast.stores.keys import KeyBook
+from holdfast.stores.keys import KeyBook, Plan
 from holdfast.stores.memory.callbacks import CallbackBook
 from holdfast.stores.memory.fleet import KeepsWorkers
 from holdfast.stores.memory.places import Places
@@ -372,7 +372,8 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
         )
         return Claim.of(running)
 
-    def _write_changes(self, changes: Changes, now: int) -> Sequence[Added]:
+    def _plan(self, changes: Changes, now: int) -> tuple[Plan, Sequence[Put | Delete]]:
+        """What to write of these; raises what they clash with."""
         plan = self._keys.plan(
             changes.tasks,
             known=self._tasks,
@@ -380,7 +381,10 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
             now=now,
             until=now + span_us(changes.idempotency_window),
         )
-        records = decided(changes, self._kept(changes), self._tasks)
+        return plan, decided(changes, self._kept(changes), self._tasks)
+
+    def _write_changes(self, changes: Changes, now: int) -> Sequence[Added]:
+        plan, records = self._plan(changes, now)
         self._keys.seen.update(plan.seen)
         for new in plan.fresh:
             self._attempts[new.id], self._events[new.id] = [], []
@@ -392,7 +396,7 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
     def _settle(self, task: Task, settlement: Settlement, now: int) -> Sequence[Refusal]:
         if settlement.also is not None:
             try:
-                self._write_changes(settlement.also, now)
+                self._plan(settlement.also, now)
             except CLASHES as clash:
                 return [clashed(settlement, clash)]
         if task.cancel_requested:
@@ -405,6 +409,8 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
             error=settlement.error,
         )
         self._write(settled(task, settlement, now), now)
+        if settlement.also is not None:
+            self._write_changes(settlement.also, now)  # after it: its keys are free by now
         return ()
 
     def _end(self, task: Task, reason: Reason, now: int) -> None:

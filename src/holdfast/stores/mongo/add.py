@@ -19,6 +19,7 @@ from holdfast.core.task import Added, NewTask, State, SubmitOutcome, TaskId
 from holdfast.ports.clock import Clock
 from holdfast.stores.columns import span_us
 from holdfast.stores.keys import KeyBook, Plan, Seen
+from holdfast.stores.kill_points import reached
 from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
@@ -32,7 +33,6 @@ from holdfast.stores.mongo.documents import (
     unique_mark,
 )
 from holdfast.stores.mongo.history import event_entry, weight_of
-from holdfast.stores.mongo.kill_points import reached
 from holdfast.stores.mongo.locks import pass_on
 from holdfast.stores.mongo.schema import BOARD
 from holdfast.stores.mongo.steps import Steps, drive_async

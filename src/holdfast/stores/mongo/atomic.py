@@ -18,8 +18,8 @@ from pymongo.errors import BulkWriteError, DuplicateKeyError, OperationFailure, 
 from pymongo.read_concern import ReadConcern
 
 from holdfast.errors import StoreUnavailable
+from holdfast.stores.kill_points import reached
 from holdfast.stores.mongo.connections import DURABLE, Collections
-from holdfast.stores.mongo.kill_points import reached
 
 T = TypeVar("T")
 

@@ -24,12 +24,12 @@ from holdfast.core.attempt import Claim, Claimed
 from holdfast.core.record import PAUSE
 from holdfast.core.task import Cause, Json, Priority, State, TaskId, WorkerId
 from holdfast.errors import StoreError, WorkerGone
+from holdfast.stores.kill_points import reached
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document, Place, parted
 from holdfast.stores.mongo.due import move_due
 from holdfast.stores.mongo.fleet import ALIVE
-from holdfast.stores.mongo.kill_points import reached
 from holdfast.stores.mongo.schema import BOARD
 from holdfast.stores.mongo.texts import safe_text
 

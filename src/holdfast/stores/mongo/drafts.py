@@ -14,6 +14,7 @@ from pymongo import ReplaceOne, UpdateOne
 
 from holdfast.core.attempt import Attempt
 from holdfast.core.task import Json, Task, WorkerId
+from holdfast.stores.kill_points import reached
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import (
     MARKS,
@@ -33,7 +34,6 @@ from holdfast.stores.mongo.history import (
     is_full,
     weight_of,
 )
-from holdfast.stores.mongo.kill_points import reached
 
 LEAN: Final = {"payload": 0, "attempts": 0, "events": 0}
 """The projection for drafts: what they never change, or only add to, is not read."""

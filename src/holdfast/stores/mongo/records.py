@@ -13,6 +13,7 @@ from holdfast.core.attempt import Report
 from holdfast.core.record import PAUSE, Changes, Delete, Due, Kept, Name, Put, Record, decided
 from holdfast.core.task import Added, TaskId
 from holdfast.stores.columns import as_time, in_us, span_us
+from holdfast.stores.kill_points import reached
 from holdfast.stores.mongo.add import Adds
 from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.connections import Collections
@@ -81,9 +82,11 @@ class KeepsRecords(Adds):
         records = decided(changes, kept, {TaskId(one["_id"]) for one in known})
         window = span_us(changes.idempotency_window)
         answers = await self._add(db, changes.tasks, window, look_for_ids=True)
+        reached("tasks-added")
         now = await self._now_us(db) if records else 0
         for change in records:
             await _write(db, change, kept, changes.id, now)
+            reached("record-written")
         return answers
 
 

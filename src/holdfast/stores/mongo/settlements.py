@@ -18,13 +18,13 @@ from holdfast.core.attempt import CLASHES, Refusal, Report, Settlement, clashed
 from holdfast.core.lifecycle import cancelled_instead
 from holdfast.core.task import AttemptEnd, Json, State, TaskId
 from holdfast.stores.columns import as_time
+from holdfast.stores.kill_points import reached
 from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document, lane_of
 from holdfast.stores.mongo.drafts import LEAN, Draft, write
 from holdfast.stores.mongo.faults import is_away
 from holdfast.stores.mongo.history import MOST_BYTES, running_attempt
-from holdfast.stores.mongo.kill_points import reached
 from holdfast.stores.mongo.locks import write_and_pass_on
 from holdfast.stores.mongo.records import KeepsRecords, record_steps
 from holdfast.stores.mongo.schema import BOARD
@@ -36,6 +36,15 @@ _Saved = set[tuple[str, int, str, str]]
 """(task, attempt, worker, how it ended)."""
 
 
+class _Clashed(Exception):
+    """What a settlement brings along cannot be written: the transaction must not be committed."""
+
+    def __init__(self, settlement: Settlement, clash: Exception) -> None:
+        super().__init__(str(clash))
+        self.settlement = settlement
+        self.refusal = clashed(settlement, clash)
+
+
 class Settles(KeepsRecords):
     """`TaskStore.save` and `report`."""
 
@@ -45,9 +54,16 @@ class Settles(KeepsRecords):
         async with self._server() as db:
             if await self._save_successes(db, settlements):
                 return ()
-            refusals = await atomically(db, partial(self._save, settlements=settlements))
-            await _count(db, sum(refusal.conflict is None for refusal in refusals))
-            return refusals
+            clashes: list[Refusal] = []
+            while True:
+                try:
+                    refusals = await atomically(db, partial(self._save, settlements=settlements))
+                    break
+                except _Clashed as clash:  # nothing was written: the others are saved without it
+                    clashes.append(clash.refusal)
+                    settlements = [one for one in settlements if one is not clash.settlement]
+            await _count(db, len(refusals))
+            return [*refusals, *clashes]
 
     async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
         async with self._server() as db:
@@ -77,19 +93,15 @@ class Settles(KeepsRecords):
     async def _save(self, db: Collections, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
         drafts, now = await self._drafts(db, {one.task_id for one in settlements})
         late: list[tuple[Settlement, Draft | None]] = []
-        clashes: list[Refusal] = []
+        bringing: list[Settlement] = []
         orphaned: list[Json] = []
         for one in settlements:
             draft = drafts.get(one.task_id)
             if draft is None or not holds_lease(draft.task, one):
                 late.append((one, draft))
                 continue
-            try:
-                if one.also is not None:
-                    await self._write_changes(db, one.also)
-            except CLASHES as clash:
-                clashes.append(clashed(one, clash))
-                continue
+            if one.also is not None:
+                bringing.append(one)
             if one.ended is AttemptEnd.WORKER_LOST and draft.session is not None:
                 orphaned.append(draft.session)
             settle(draft, one, now)
@@ -101,7 +113,17 @@ class Settles(KeepsRecords):
             if draft is not None:
                 await _note_refusal(db, one, draft, now)
         await write_and_pass_on(db, [draft for draft in drafts.values() if draft.is_changed])
-        return [*(_refusal(one, draft) for one, draft in refused), *clashes]
+        for one in bringing:  # after the end of their tasks: the keys of those are free by now
+            await self._bring_along(db, one)
+        return [_refusal(one, draft) for one, draft in refused]
+
+    async def _bring_along(self, db: Collections, one: Settlement) -> None:
+        assert one.also is not None
+        reached("end-written")
+        try:
+            await self._write_changes(db, one.also)
+        except CLASHES as clash:
+            raise _Clashed(one, clash) from clash
 
     async def _report(self, db: Collections, reports: Sequence[Report]) -> Sequence[Refusal]:
         drafts, now = await self._drafts(db, {one.task_id for one in reports})

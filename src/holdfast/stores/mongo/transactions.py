@@ -40,6 +40,7 @@ from holdfast.core.task import State, Task
 from holdfast.errors import HoldfastError, LeaseLost, StoreUnavailable
 from holdfast.ports.clock import Clock
 from holdfast.stores.columns import in_us
+from holdfast.stores.kill_points import reached
 from holdfast.stores.mongo.address import Address
 from holdfast.stores.mongo.atomic import SNAPSHOT, TRANSIENT, UNKNOWN
 from holdfast.stores.mongo.connections import CODEC, DURABLE, Collections, Connections
@@ -48,7 +49,6 @@ from holdfast.stores.mongo.drafts import LEAN, Draft
 from holdfast.stores.mongo.due import release_lock
 from holdfast.stores.mongo.faults import explain, explained, is_away
 from holdfast.stores.mongo.history import chapter_of
-from holdfast.stores.mongo.kill_points import reached
 from holdfast.stores.mongo.lent import Lent
 from holdfast.stores.mongo.settlements import (
     LEAN_NOW,

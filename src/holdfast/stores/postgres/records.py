@@ -17,6 +17,7 @@ from holdfast.core.ids import is_task_id
 from holdfast.core.record import Changes, Delete, Due, Kept, Name, Put, Record, decided
 from holdfast.core.task import Added, TaskId
 from holdfast.stores.columns import in_us, maybe_time, span_us
+from holdfast.stores.kill_points import reached
 from holdfast.stores.postgres import settlements
 from holdfast.stores.postgres.add import add
 from holdfast.stores.postgres.connections import Connection
@@ -35,7 +36,10 @@ async def commit(
     for left in reversed(range(_TRIES)):
         try:
             async with db.transaction():
-                return await _write(db, sql, lanes, [changes], now)
+                answers = await _write(db, sql, lanes, [changes], now)
+                reached("written")
+            reached("committed")
+            return answers
         except asyncpg.UniqueViolationError:
             if not left:
                 raise
@@ -114,8 +118,11 @@ async def _save_together(
 ) -> Sequence[Refusal]:
     async with db.transaction():
         refused = await settlements.save(db, sql, mine, now)
+        reached("end-written")
         late = {refusal.task_id for refusal in refused}
         await _write(db, sql, lanes, [_also(s) for s in mine if s.task_id not in late], now)
+        reached("written")
+    reached("committed")
     return refused
 
 
@@ -131,9 +138,11 @@ async def _write(
     if tasks := [new for each in several for new in each.tasks]:
         window = several[0].idempotency_window
         answers = await add(db, sql, lanes, tasks, window=window, now=now)
+        reached("tasks-added")
     for change, by in sorted(records, key=lambda pair: pair[0][:2]):
         is_new = (change.kind, safe_text(change.key)) not in found
         await _write_record(db, sql, change, by, now, is_new=is_new)
+        reached("record-written")
     return answers
 
 

@@ -33,17 +33,20 @@ class Plan(NamedTuple):
 
 def add(unit: Unit, tasks: Sequence[NewTask], *, idempotency_window: float) -> Sequence[Added]:
     now = unit.now
-    plan = _plan(unit.db, tasks, now)
-    repeated = _insert(unit, plan.fresh, now)
-    _remember_keys(unit.db, plan.fresh.values(), now + span_us(idempotency_window))
-    states = _other_states(unit.db, plan, repeated)
+    wanted = plan(unit.db, tasks, now)
+    repeated = _insert(unit, wanted.fresh, now)
+    _remember_keys(unit.db, wanted.fresh.values(), now + span_us(idempotency_window))
+    states = _other_states(unit.db, wanted, repeated)
     return [
         Added(task_id, outcome, states.get(task_id, State.QUEUED))
-        for task_id, outcome in plan.answers
+        for task_id, outcome in wanted.answers
     ]
 
 
-def _plan(db: sqlite3.Connection, tasks: Sequence[NewTask], now: int) -> Plan:
+def plan(db: sqlite3.Connection, tasks: Sequence[NewTask], now: int) -> Plan:
+    """What to write, and what to answer; `IdempotencyConflict` if a key was used with another
+    body.
+    """
     unique = [[t.name, t.unique_key] for t in tasks if t.unique_key is not None]
     idempotent = [t.idempotency_key for t in tasks if t.idempotency_key is not None]
     if unique or idempotent:
@@ -145,13 +148,15 @@ def _remember_keys(db: sqlite3.Connection, fresh: Iterable[NewTask], until: int)
 
 
 def _other_states(
-    db: sqlite3.Connection, plan: Plan, repeated: Collection[TaskId]
+    db: sqlite3.Connection, wanted: Plan, repeated: Collection[TaskId]
 ) -> Mapping[TaskId, State]:
     """The states of those that may not be `queued`: known before, or with a lock."""
     doubtful = {
         task_id
-        for task_id, _ in plan.answers
-        if task_id not in plan.fresh or task_id in repeated or plan.fresh[task_id].lock is not None
+        for task_id, _ in wanted.answers
+        if task_id not in wanted.fresh
+        or task_id in repeated
+        or wanted.fresh[task_id].lock is not None
     }
     return states_of(db, doubtful) if doubtful else {}
 

@@ -9,19 +9,27 @@ from typing import Any
 from holdfast.core.record import Changes, Delete, Due, Kept, Name, Put, Record, decided
 from holdfast.core.task import Added, TaskId
 from holdfast.stores.columns import in_us, maybe_time, span_us
-from holdfast.stores.sqlite.add import add, states_of
+from holdfast.stores.kill_points import reached
+from holdfast.stores.sqlite.add import add, plan, states_of
 from holdfast.stores.sqlite.queries import RECORDS, as_json
 from holdfast.stores.sqlite.values import safe_text
 from holdfast.stores.sqlite.writer import Unit
 
 
+def check(unit: Unit, changes: Changes) -> None:
+    """Raise what these clash with."""
+    _decided(unit.db, changes)
+    plan(unit.db, changes.tasks, unit.now)
+
+
 def commit(unit: Unit, changes: Changes) -> Sequence[Added]:
     """All of it in the transaction that is open; whoever opened it rolls back if this raises."""
-    known = states_of(unit.db, [new.id for new in changes.tasks]) if changes.records else ()
-    records = decided(changes, _kept(unit.db, changes.names), known) if changes.records else ()
+    records = _decided(unit.db, changes)
     answers = add(unit, changes.tasks, idempotency_window=changes.idempotency_window)
+    reached("tasks-added")
     for change in records:
         _write(unit, change, changes.id)
+        reached("record-written")
     return answers
 
 
@@ -73,6 +81,13 @@ def take_due(unit: Unit, kind: str, *, limit: int, lease: float) -> Due:
 
 def journal(db: sqlite3.Connection, task_id: TaskId) -> Mapping[str, bytes]:
     return dict(db.execute(RECORDS["journal"], (safe_text(task_id),)).fetchall())
+
+
+def _decided(db: sqlite3.Connection, changes: Changes) -> Sequence[Put | Delete]:
+    if not changes.records:
+        return ()
+    known = states_of(db, [new.id for new in changes.tasks])
+    return decided(changes, _kept(db, changes.names), known)
 
 
 def _kept(db: sqlite3.Connection, names: Sequence[Name]) -> dict[Name, Kept]:

@@ -15,8 +15,10 @@ from typing import Final, NamedTuple
 
 from holdfast.core.attempt import CLASHES, Refusal, Report, Settlement, clashed
 from holdfast.core.lifecycle import TERMINAL, cancelled_instead
+from holdfast.core.record import Changes
 from holdfast.core.task import AttemptEnd, State, TaskId, WorkerId
 from holdfast.stores.columns import error_text, progress_text, span_us
+from holdfast.stores.kill_points import reached
 from holdfast.stores.sqlite import callbacks, records
 from holdfast.stores.sqlite.locks import rearrange
 from holdfast.stores.sqlite.queries import HISTORY, RECORDS, SETTLEMENTS, Row, as_json, run_many
@@ -89,9 +91,9 @@ def save(unit: Unit, batch: SettlementBatch) -> Sequence[Refusal]:
     special = batch.special if _complete(unit, batch, now) else batch.settlements
     if not special:
         return []
-    if len({s.task_id for s in special}) == len(special):
+    if len({s.task_id for s in special}) == len(special) and not any(s.also for s in special):
         return save_carefully(unit, special, now)
-    # One task twice: the order decides.
+    # One task twice, or what they bring along may clash: the order decides.
     return [refusal for one in special for refusal in save_carefully(unit, [one], now)]
 
 
@@ -131,19 +133,22 @@ class _Changes:
 
 
 def save_carefully(unit: Unit, settlements: Sequence[Settlement], now: int) -> Sequence[Refusal]:
-    """Save settlements of different tasks one by one, as far as decisions go."""
+    """Save settlements of different tasks one by one, as far as decisions go. One that brings
+    something along comes alone.
+    """
     found = _find(unit.db, [s.task_id for s in settlements])
-    changes = _Changes()
+    changes, brought = _Changes(), list[Changes]()
     for settlement in settlements:
         row = found.get(settlement.task_id)
         if row is not None and _holds_lease(row, settlement):
             try:
                 if settlement.also is not None:
-                    records.commit(unit, settlement.also)
-            except CLASHES as clash:  # which are found before anything is written
+                    records.check(unit, settlement.also)
+            except CLASHES as clash:
                 changes.clashes.append(clashed(settlement, clash))
                 continue
             _settle(unit, row, settlement, now, changes)
+            brought += [] if settlement.also is None else [settlement.also]
         elif row is None or not _was_saved(unit.db, row, settlement):
             changes.refusals.append(_refusal(row, settlement))
             if row is not None:
@@ -152,6 +157,10 @@ def save_carefully(unit: Unit, settlements: Sequence[Settlement], now: int) -> S
                      settlement.worker_id, None)
                 )  # fmt: skip
     _write(unit, changes, now)
+    for each in brought:  # after the end of the task: its keys are free by now
+        reached("end-written")
+        records.commit(unit, each)
+    reached("written")
     return [*changes.refusals, *changes.clashes]
 
 

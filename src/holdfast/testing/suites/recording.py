@@ -335,6 +335,36 @@ class CommitSuite(StoreSuite):
         assert (await found(store, "a")).version == 1
         assert len(await all_ids(store)) == 2
 
+    async def test_a_follow_up_may_have_the_keys_that_the_ending_task_lets_go(
+        self, store: Store, worker: WorkerId
+    ) -> None:
+        one = await started(store, worker, unique_key="u", lock="k")
+        again = new_task(unique_key="u", lock="k")
+
+        await save(store, success(one)._replace(also=changes(tasks=(again,))))
+
+        assert (await claim_one(store, worker)).task_id == again.id
+
+    async def test_of_a_batch_that_clashes_with_itself_the_first_is_saved(
+        self, store: Store, worker: WorkerId
+    ) -> None:
+        await add(store, new_task(), new_task())
+        two = (await store.claim(worker, queues=None, capabilities=frozenset(), limit=2)).claims
+        follow_ups = [new_task(idempotency_key="k", fingerprint=each) for each in "ab"]
+
+        (refusal,) = await store.save(
+            [
+                success(claim)._replace(also=changes(tasks=(new,)))
+                for claim, new in zip(two, follow_ups, strict=True)
+            ]
+        )
+
+        assert refusal.task_id == two[1].task_id
+        assert refusal.conflict is not None
+        states = [(await get(store, each.task_id)).state for each in two]
+        assert states == [State.COMPLETED, State.RUNNING]
+        assert [await store.get(new.id) is None for new in follow_ups] == [False, True]
+
     async def test_a_clash_keeps_the_attempt_running_and_the_others_of_the_batch_saved(
         self, store: Store, worker: WorkerId
     ) -> None:

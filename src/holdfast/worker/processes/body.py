@@ -15,6 +15,7 @@ from holdfast.core.task import Cost, NewTask, Progress
 from holdfast.definitions.context import Context, enter_context
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.stopping import Stopping
+from holdfast.engine.judging import bringing
 from holdfast.worker.forks import end_fork
 from holdfast.worker.processes.channel import Channel
 from holdfast.worker.processes.interruption import Interruption
@@ -22,7 +23,7 @@ from holdfast.worker.processes.memory import capped, over_limit
 from holdfast.worker.processes.transactions import ChildTransactionHost
 from holdfast.worker.processes.wire import EXTEND, LOOKED, Frame, key_of
 from holdfast.worker.transactions import Completion, RunTransaction
-from holdfast.worker.verdict import accept, bringing, describe, judge
+from holdfast.worker.verdict import accept, describe, judge
 
 
 class _Looks(Stopping):
@@ -128,7 +129,9 @@ class Body:
             if definition.is_async:
                 value = asyncio.run(self._await(value))
         outcome = accept(definition, claim.payload, value)
-        return bringing(outcome, sink.follow_ups, definition) if sink.follow_ups else outcome
+        if not sink.follow_ups:
+            return outcome
+        return bringing(outcome, sink.follow_ups, definition.home.settings.idempotency_window)
 
     def _end_unless_original(self, error: BaseException | None = None) -> None:
         # Asked of the kernel: a fork that C code made has run none of Python's hooks.
