@@ -374,12 +374,9 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
 
     def _plan(self, changes: Changes, now: int) -> tuple[Plan, Sequence[Put | Delete]]:
         """What to write of these; raises what they clash with."""
+        until, unique = now + span_us(changes.idempotency_window), self._places.unique
         plan = self._keys.plan(
-            changes.tasks,
-            known=self._tasks,
-            unique=self._places.unique,
-            now=now,
-            until=now + span_us(changes.idempotency_window),
+            changes.tasks, known=self._tasks, unique=unique, now=now, until=until
         )
         return plan, decided(changes, self._kept(changes), self._tasks)
 
