@@ -20,7 +20,7 @@ if typing.TYPE_CHECKING:
     from holdfast.definitions.context import Context, context
     from holdfast.definitions.definition import Definition
     from holdfast.definitions.handle import Handle
-    from holdfast.definitions.middleware import Middleware
+    from holdfast.definitions.middleware import Middleware, NextRun, NextSettle, NextSubmit
     from holdfast.errors import (
         AttemptTimeout,
         ConfigError,
@@ -75,7 +75,7 @@ _HOMES = {
     "holdfast.definitions.context": ("Context", "context"),
     "holdfast.definitions.definition": ("Definition",),
     "holdfast.definitions.handle": ("Handle",),
-    "holdfast.definitions.middleware": ("Middleware",),
+    "holdfast.definitions.middleware": ("Middleware", "NextRun", "NextSettle", "NextSubmit"),
     "holdfast.errors": (
         "AttemptTimeout",
         "ConfigError",
@@ -142,6 +142,9 @@ __all__ = [
     "InvalidTransition",
     "LeaseLost",
     "Middleware",
+    "NextRun",
+    "NextSettle",
+    "NextSubmit",
     "NotInitialised",
     "Outcome",
     "Page",

@@ -1,7 +1,7 @@
 """The verbs a caller has. The one door to a store: apps, handles, CLI and servers come in here.
 
-Everything is async; `app.py` gives it a sync face. Nothing here knows which store or dispatcher it
-talks to.
+Everything is async; `app.py` makes sync verbs of it. Nothing here knows which store or dispatcher
+it talks to.
 """
 
 from __future__ import annotations

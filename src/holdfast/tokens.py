@@ -47,7 +47,7 @@ MOST_SINGLY = 10
 _TEXT: Final = re.compile(r"hf_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.ASCII)
 
 
-class Good(NamedTuple):
+class CheckedToken(NamedTuple):
     """A token that was found good, and until when (monotonic) it is taken at its word."""
 
     token: Token
@@ -59,7 +59,7 @@ class Tokens:
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._good: dict[str, Good] = {}
+        self._good: dict[str, CheckedToken] = {}
         self._revocations = 0
         self._noted: dict[str, float] = {}
         self._noting: set[asyncio.Task[None]] = set()
@@ -187,13 +187,13 @@ class Tokens:
     async def _write(self, token: Token, *, version: int) -> None:
         await self._store.commit(Changes(uuid4().hex, records=[put_of(token, version)]))
 
-    async def _known(self, token_id: str) -> Good | None:
+    async def _known(self, token_id: str) -> CheckedToken | None:
         known = self._good.get(token_id)
         if known is None or known.until <= time.monotonic():
             known = await self._look_up(token_id)
         return known
 
-    async def _look_up(self, token_id: str) -> Good | None:
+    async def _look_up(self, token_id: str) -> CheckedToken | None:
         asked_at, revocations = time.monotonic(), self._revocations
         record = await self._store.record(TOKEN, token_id)
         token = None if record is None else token_of(record)
@@ -206,7 +206,7 @@ class Tokens:
         if left <= 0:
             self._good.pop(token_id, None)
             return None
-        good = Good(token, asked_at + min(left, TRUSTED_FOR))
+        good = CheckedToken(token, asked_at + min(left, TRUSTED_FOR))
         if revocations == self._revocations:
             self._good[token_id] = good
         return good

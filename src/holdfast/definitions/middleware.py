@@ -2,7 +2,7 @@
 
     @app.middleware
     class Timing(Middleware):
-        async def run(self, ctx: Context, call_next: Run) -> Outcome:
+        async def run(self, ctx: Context, call_next: NextRun) -> Outcome:
             began = time.perf_counter()
             try:
                 return await call_next()
@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from holdfast.core.attempt import Claim, Settlement
 from holdfast.core.lifecycle import Outcome
@@ -31,18 +31,32 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 Calls = Sequence["Call[Any]"]
-Submit = Callable[[Calls], Awaitable[Sequence[Added]]]
-"""`await call_next(calls)` stores them and answers for each, in the same order."""
-Run = Callable[[], Awaitable[Outcome]]
-"""`await call_next()` runs the handler, wherever it belongs. It never raises for its fault."""
-Settle = Callable[[Outcome], Settlement]
-"""`call_next(outcome)` hands the end of the attempt to be written; says what the task becomes."""
+
+
+class NextSubmit(Protocol):
+    """`await call_next(calls)` stores them and answers for each, in the same order."""
+
+    def __call__(self, calls: Calls, /) -> Awaitable[Sequence[Added]]: ...
+
+
+class NextRun(Protocol):
+    """`await call_next()` runs the handler, wherever it belongs. It never raises for its fault."""
+
+    def __call__(self) -> Awaitable[Outcome]: ...
+
+
+class NextSettle(Protocol):
+    """`call_next(outcome)` hands the end of the attempt over to be written, and says what the task
+    becomes.
+    """
+
+    def __call__(self, outcome: Outcome, /) -> Settlement: ...
 
 
 class Middleware:
     """Override what you want to surround. `call_next` is the rest of the way."""
 
-    async def submit(self, calls: Calls, call_next: Submit) -> Sequence[Added]:
+    async def submit(self, calls: Calls, call_next: NextSubmit) -> Sequence[Added]:
         """Around the submit of these calls, in the process that submits. Pass on as many as came;
         `call.with_options(tags=["eu"])` is the call with other options.
 
@@ -51,14 +65,14 @@ class Middleware:
         """
         return await call_next(calls)
 
-    async def run(self, ctx: Context, call_next: Run) -> Outcome:
+    async def run(self, ctx: Context, call_next: NextRun) -> Outcome:
         """Around one attempt, on the event loop of its worker, also if the handler runs in a thread
         or a process. Return what `call_next` gave, or another outcome. What is raised here fails
         the attempt as if the handler had raised it. The task's timeout is for the handler alone.
         """
         return await call_next()
 
-    def settle(self, claim: Claim, outcome: Outcome, call_next: Settle) -> None:
+    def settle(self, claim: Claim, outcome: Outcome, call_next: NextSettle) -> None:
         """Around the end of an attempt in its worker, before it is written. It must not wait. An
         end that is not passed on is passed on as it came; what is raised before that turns a
         success into a failure, and is only logged otherwise.
@@ -70,9 +84,9 @@ class Installed:
     """The middleware of one app, by what it surrounds; outermost first."""
 
     def __init__(self) -> None:
-        self.submit: list[Callable[[Calls, Submit], Awaitable[Sequence[Added]]]] = []
-        self.run: list[Callable[[Context, Run], Awaitable[Outcome]]] = []
-        self.settle: list[Callable[[Claim, Outcome, Settle], None]] = []
+        self.submit: list[Callable[[Calls, NextSubmit], Awaitable[Sequence[Added]]]] = []
+        self.run: list[Callable[[Context, NextRun], Awaitable[Outcome]]] = []
+        self.settle: list[Callable[[Claim, Outcome, NextSettle], None]] = []
 
     def add(self, one: Middleware | type[Middleware]) -> None:
         """Put it inside of those that are there."""
@@ -89,7 +103,7 @@ class Installed:
         if kind.settle is not Middleware.settle:
             self.settle.append(made.settle)
 
-    async def around_submit(self, calls: Calls, store: Submit) -> Sequence[Added]:
+    async def around_submit(self, calls: Calls, store: NextSubmit) -> Sequence[Added]:
         """Submit through all of them."""
         for surround in reversed(self.submit):
             store = partial(_submit_through, surround, store)
@@ -109,7 +123,9 @@ class Installed:
 
 
 async def _submit_through(
-    surround: Callable[[Calls, Submit], Awaitable[Sequence[Added]]], inner: Submit, calls: Calls
+    surround: Callable[[Calls, NextSubmit], Awaitable[Sequence[Added]]],
+    inner: NextSubmit,
+    calls: Calls,
 ) -> Sequence[Added]:
     answers = await surround(calls, inner)
     if len(answers or ()) != len(calls):

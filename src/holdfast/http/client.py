@@ -97,7 +97,7 @@ async def held_async(wire: Wire, talk: Talk[T]) -> T:
             answer = await wire.send_async(step)
 
 
-class TokenFace:
+class ServerTokens:
     """The tokens of the server; takes an admin's token."""
 
     def __init__(self, wire: Wire) -> None:
@@ -134,7 +134,7 @@ class HttpClient:
             ) from error
         self.wire = Wire(url, token, read_duration("timeout", timeout))
         self.verbs = Verbs()
-        self.tokens = TokenFace(self.wire)
+        self.tokens = ServerTokens(self.wire)
 
     submit, submit_async = both(Verbs.submit)
     submit_many, submit_many_async = both(Verbs.submit_many)

@@ -35,8 +35,8 @@ from holdfast.worker.liveness import Liveness, liveness
 from holdfast.worker.supervisor_channel import (
     Lease,
     Lines,
+    SupervisorChannel,
     SupervisorHeartbeat,
-    SupervisorLine,
     pack_settlements,
     unpack_settlements,
 )
@@ -51,7 +51,7 @@ def start_heartbeat(
 ) -> ProcessHeartbeat | SupervisorHeartbeat:
     """Have somebody outside this process beat for the worker: its supervisor, or a new process."""
     lease = Lease(url=url, worker_id=worker_id, heartbeat=heartbeat)
-    line = SupervisorLine.current
+    line = SupervisorChannel.current
     return ProcessHeartbeat(lease, pid) if line is None else SupervisorHeartbeat(line, lease)
 
 

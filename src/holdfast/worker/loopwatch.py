@@ -40,7 +40,7 @@ from holdfast.worker.outcomes import Outcomes
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.settler import Settler
 from holdfast.worker.slots import Slots
-from holdfast.worker.supervisor_channel import SupervisorLine
+from holdfast.worker.supervisor_channel import SupervisorChannel
 from holdfast.worker.verdict import stopped
 
 log = EventLog("holdfast.worker")
@@ -180,7 +180,7 @@ class LoopWatch:
 
     async def _replace(self, blocker: Run | None) -> None:
         """End this process; its supervisor settles what still runs here, and starts another."""
-        if SupervisorLine.current is None:
+        if SupervisorChannel.current is None:
             return  # it is somebody else's process
         unsaved = self._settler.pending()
         if unsaved:

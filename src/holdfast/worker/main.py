@@ -23,7 +23,7 @@ from holdfast.worker.liveness import die_with_parent
 from holdfast.worker.loading import LoadedApp
 from holdfast.worker.options import WorkerOptions
 from holdfast.worker.outage import Outage
-from holdfast.worker.supervisor_channel import NOW, REFUSED_CODE, SupervisorLine, stop_signals
+from holdfast.worker.supervisor_channel import NOW, REFUSED_CODE, SupervisorChannel, stop_signals
 from holdfast.worker.worker import Worker
 
 log = logs.EventLog("holdfast.worker")
@@ -65,7 +65,7 @@ def main(options: WorkerOptions, fd: int, parent: int) -> None:
         # Nothing runs yet: leave at once, in good order.
         signal.signal(number, lambda *_: sys.exit(0))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
-    line = SupervisorLine(fd)
+    line = SupervisorChannel(fd)
     try:
         logs.before_user_code(options.log_format)
         app = load_app_with_tasks(options.app, options.include)
@@ -80,7 +80,7 @@ def main(options: WorkerOptions, fd: int, parent: int) -> None:
 async def _work(
     app: LoadedApp,
     options: WorkerOptions,
-    line: SupervisorLine,
+    line: SupervisorChannel,
     numbers: tuple[signal.Signals, ...],
 ) -> None:
     task = asyncio.current_task()
@@ -126,7 +126,7 @@ async def _open(app: LoadedApp) -> None:
             return
 
 
-def _refuse(line: SupervisorLine, error: HoldfastError, *, as_json: bool) -> NoReturn:
+def _refuse(line: SupervisorChannel, error: HoldfastError, *, as_json: bool) -> NoReturn:
     """Say once and clearly why this cannot work."""
     cause = error.__cause__
     trace = ""

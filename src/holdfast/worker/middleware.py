@@ -30,7 +30,7 @@ def around_run(registry: Registry, execute: Execute) -> Execute:
 
     async def surrounded(run: Run) -> Outcome:
         ctx = Context(run.claim, run)
-        step: middleware.Run = _Once(run, execute)
+        step: middleware.NextRun = _Once(run, execute)
         for surround in reversed(installed):
             step = partial(_run_through, surround, ctx, step)
         try:
@@ -65,9 +65,9 @@ class _Once:
 
 
 async def _run_through(
-    surround: Callable[[Context, middleware.Run], Awaitable[Outcome]],
+    surround: Callable[[Context, middleware.NextRun], Awaitable[Outcome]],
     ctx: Context,
-    inner: middleware.Run,
+    inner: middleware.NextRun,
 ) -> Outcome:
     outcome = await surround(ctx, inner)
     if not isinstance(outcome, Outcome):
@@ -93,14 +93,14 @@ def around_settle(registry: Registry, enter: Enter) -> Enter:
             return entered[0]
 
         def through(
-            surround: Callable[[Claim, Outcome, middleware.Settle], None],
-            inner: middleware.Settle,
+            surround: Callable[[Claim, Outcome, middleware.NextSettle], None],
+            inner: middleware.NextSettle,
             outcome: Outcome,
         ) -> Settlement:
             surround(claim, outcome, inner)
             return once(outcome)  # nobody keeps an attempt from ending
 
-        step: middleware.Settle = once
+        step: middleware.NextSettle = once
         for surround in reversed(installed):
             step = partial(through, surround, step)
         try:

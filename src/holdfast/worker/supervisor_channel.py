@@ -46,16 +46,16 @@ class Lease:
     heartbeat: float
 
 
-class SupervisorLine:
-    """The worker process's end. One per process at most: `SupervisorLine.current`."""
+class SupervisorChannel:
+    """The worker process's end. One per process at most: `SupervisorChannel.current`."""
 
-    current: ClassVar[SupervisorLine | None] = None
+    current: ClassVar[SupervisorChannel | None] = None
 
     def __init__(self, fd: int) -> None:
         os.set_inheritable(fd, False)
         self._socket = socket.socket(fileno=fd)
         self._lock = threading.Lock()
-        SupervisorLine.current = self
+        SupervisorChannel.current = self
 
     def ready(self, *, processes: int) -> None:
         """The app is imported; `processes` is how many of us its settings want."""
@@ -108,7 +108,7 @@ class SupervisorLine:
 class SupervisorHeartbeat:
     """A worker's heartbeat, sent by its supervisor."""
 
-    def __init__(self, line: SupervisorLine, lease: Lease) -> None:
+    def __init__(self, line: SupervisorChannel, lease: Lease) -> None:
         self._line = line
         self._lease = lease
         line.beat_for(lease)

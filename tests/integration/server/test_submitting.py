@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
 from tests.integration.server.live import LiveServer, serve
 from tests.integration.server.shop import make_app
 
-from holdfast import Holdfast
+from holdfast import Added, Call, Holdfast, Middleware, NextSubmit
 from holdfast.core.task import State
 
 TASKS = "/api/v1/tasks"
@@ -62,6 +62,24 @@ def test_every_option_of_a_submit_reaches_the_task(live_server: LiveServer) -> N
     wanted = options | {"run_at": "2099-01-01T08:00:00Z"}
     assert {word: shown[word] for word in wanted} == wanted
     assert shown["parameters"] == {"a": 1}
+
+
+def test_the_middleware_of_the_app_surrounds_what_comes_over_http(live_server: LiveServer) -> None:
+    @live_server.app.middleware
+    class Stamp(Middleware):
+        async def submit(
+            self, calls: Sequence[Call[Any]], call_next: NextSubmit
+        ) -> Sequence[Added]:
+            return await call_next([call.with_options(tags=["web"]) for call in calls])
+
+    body = {"task_type": "shop.add", "parameters": {"a": 1}}
+
+    one = live_server.admin.post(TASKS, json=body).json()
+    live_server.admin.post(TASKS, json=[body, body])
+    live_server.admin.post(TASKS, content=lines(body), headers=LINES)
+
+    assert live_server.app.get(one["task_id"]).tags == ("web",)
+    assert live_server.app.count(tag="web") == 4
 
 
 def test_tags_by_name_are_tags_with_their_values(live_server: LiveServer) -> None:

@@ -11,14 +11,21 @@ from pathlib import Path
 import pytest
 from tests.integration.worker.workshop import Workshop
 
-from holdfast import Claim, Context, Holdfast, Middleware, Outcome, Settlement, Snooze, State
+from holdfast import (
+    Claim,
+    Context,
+    Holdfast,
+    Middleware,
+    NextRun,
+    NextSettle,
+    Outcome,
+    Snooze,
+    State,
+)
 from holdfast.core.lifecycle import Failed, Succeeded
 from holdfast.core.task import AttemptEnd
 from holdfast.worker.loading import load_app
 from holdfast.worker.run import StopReason
-
-RunNext = Callable[[], Awaitable[Outcome]]
-SettleNext = Callable[[Outcome], Settlement]
 
 
 class Noting(Middleware):
@@ -28,7 +35,7 @@ class Noting(Middleware):
         self.word = word
         self.seen = seen
 
-    async def run(self, ctx: Context, call_next: RunNext) -> Outcome:
+    async def run(self, ctx: Context, call_next: NextRun) -> Outcome:
         self.seen.append(f"{self.word} before {ctx.name}")
         outcome = await call_next()
         self.seen.append(f"{self.word} after {type(outcome).__name__}")
@@ -104,7 +111,7 @@ async def test_around_a_task_in_a_process_it_runs_in_the_worker(tmp_path: Path) 
 
 async def test_what_it_raises_is_the_attempts_failure_with_its_traceback(shop: Workshop) -> None:
     class Broken(Middleware):
-        async def run(self, ctx: Context, call_next: RunNext) -> Outcome:
+        async def run(self, ctx: Context, call_next: NextRun) -> Outcome:
             await call_next()
             raise RuntimeError("bad plumbing")
 
@@ -126,7 +133,7 @@ async def test_it_may_hand_the_task_back_before_it_runs(shop: Workshop) -> None:
     starts: list[int] = []
 
     class NotNow(Middleware):
-        async def run(self, ctx: Context, call_next: RunNext) -> Outcome:
+        async def run(self, ctx: Context, call_next: NextRun) -> Outcome:
             if ctx.attempt == 1:
                 raise Snooze(after=0.01)
             return await call_next()
@@ -147,12 +154,12 @@ async def test_it_may_hand_the_task_back_before_it_runs(shop: Workshop) -> None:
     ]
 
 
-async def _nothing(ctx: Context, call_next: RunNext) -> Outcome:
+async def _nothing(ctx: Context, call_next: NextRun) -> Outcome:
     await call_next()
     return None  # type: ignore[return-value] # the mistake
 
 
-async def _twice(ctx: Context, call_next: RunNext) -> Outcome:
+async def _twice(ctx: Context, call_next: NextRun) -> Outcome:
     await call_next()
     return await call_next()
 
@@ -162,10 +169,10 @@ async def _twice(ctx: Context, call_next: RunNext) -> Outcome:
     [(_nothing, "returned None, which is no outcome"), (_twice, "called `call_next()` twice")],
 )
 async def test_a_mistake_in_it_fails_the_attempt_and_says_what_to_do(
-    shop: Workshop, mistake: Callable[[Context, RunNext], Awaitable[Outcome]], says: str
+    shop: Workshop, mistake: Callable[[Context, NextRun], Awaitable[Outcome]], says: str
 ) -> None:
     class Mistaken(Middleware):
-        async def run(self, ctx: Context, call_next: RunNext) -> Outcome:
+        async def run(self, ctx: Context, call_next: NextRun) -> Outcome:
             return await mistake(ctx, call_next)
 
     @shop.task(max_retries=0)
@@ -184,7 +191,7 @@ async def test_a_task_that_is_cancelled_while_it_waits_there_never_runs(shop: Wo
     waiting, go_on, ran = asyncio.Event(), asyncio.Event(), False
 
     class Waiting(Middleware):
-        async def run(self, ctx: Context, call_next: RunNext) -> Outcome:
+        async def run(self, ctx: Context, call_next: NextRun) -> Outcome:
             waiting.set()
             await go_on.wait()
             return await call_next()
@@ -227,7 +234,7 @@ async def test_settle_sees_how_each_attempt_ended_and_what_the_task_becomes(
     seen: list[tuple[str, int, str, State]] = []
 
     class Counting(Middleware):
-        def settle(self, claim: Claim, outcome: Outcome, call_next: SettleNext) -> None:
+        def settle(self, claim: Claim, outcome: Outcome, call_next: NextSettle) -> None:
             becomes = call_next(outcome).state
             seen.append((claim.name, claim.attempt, type(outcome).__name__, becomes))
 
@@ -248,7 +255,7 @@ async def test_settle_sees_how_each_attempt_ended_and_what_the_task_becomes(
 
 async def test_settle_may_change_the_outcome(shop: Workshop) -> None:
     class Forgiving(Middleware):
-        def settle(self, claim: Claim, outcome: Outcome, call_next: SettleNext) -> None:
+        def settle(self, claim: Claim, outcome: Outcome, call_next: NextSettle) -> None:
             call_next(Succeeded(b'"well"') if isinstance(outcome, Failed) else outcome)
 
     @shop.task(max_retries=0)
@@ -267,7 +274,7 @@ async def test_a_settle_that_passes_nothing_on_keeps_no_attempt_from_ending(
     shop: Workshop,
 ) -> None:
     class Silent(Middleware):
-        def settle(self, claim: Claim, outcome: Outcome, call_next: SettleNext) -> None: ...
+        def settle(self, claim: Claim, outcome: Outcome, call_next: NextSettle) -> None: ...
 
     @shop.task()
     async def work() -> int:
@@ -285,7 +292,7 @@ async def test_a_settle_that_raises_fails_a_success_and_lets_other_ends_stand(
     shop: Workshop, *, fails: bool
 ) -> None:
     class Broken(Middleware):
-        def settle(self, claim: Claim, outcome: Outcome, call_next: SettleNext) -> None:
+        def settle(self, claim: Claim, outcome: Outcome, call_next: NextSettle) -> None:
             raise RuntimeError("bad plumbing")
 
     @shop.task(max_retries=0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,9 @@ from holdfast import (
     HoldfastError,
     InvalidOption,
     Middleware,
+    NextRun,
+    NextSettle,
+    NextSubmit,
     Outcome,
 )
 from holdfast.core.attempt import Claim, Settlement
@@ -27,16 +30,14 @@ from holdfast.testing import MemoryApp
 from holdfast.worker.middleware import around_run, around_settle
 from holdfast.worker.run import Run
 
-SubmitNext = Callable[[Sequence[Call[Any]]], Awaitable[Sequence[Added]]]
-
 
 class Stamp(Middleware):
-    """Gives every task an owner and a tag."""
+    """Gives every task a tag."""
 
     def __init__(self, word: str = "eu") -> None:
         self.word = word
 
-    async def submit(self, calls: Sequence[Call[Any]], call_next: SubmitNext) -> Sequence[Added]:
+    async def submit(self, calls: Sequence[Call[Any]], call_next: NextSubmit) -> Sequence[Added]:
         return await call_next([call.with_options(tags=[self.word]) for call in calls])
 
 
@@ -110,7 +111,7 @@ def test_what_it_raises_reaches_the_caller_and_nothing_is_submitted() -> None:
     @app.middleware
     class Closed(Middleware):
         async def submit(
-            self, calls: Sequence[Call[Any]], call_next: SubmitNext
+            self, calls: Sequence[Call[Any]], call_next: NextSubmit
         ) -> Sequence[Added]:
             raise PermissionError("closed")
 
@@ -128,7 +129,7 @@ def test_fewer_answers_than_calls_are_refused_with_its_name() -> None:
     @app.middleware
     class Dropping(Middleware):
         async def submit(
-            self, calls: Sequence[Call[Any]], call_next: SubmitNext
+            self, calls: Sequence[Call[Any]], call_next: NextSubmit
         ) -> Sequence[Added]:
             return await call_next(calls[1:])
 
@@ -146,7 +147,7 @@ def test_one_that_waits_cannot_surround_a_submit_that_cannot(tmp_path: Path) -> 
     @app.middleware
     class Waiting(Middleware):
         async def submit(
-            self, calls: Sequence[Call[Any]], call_next: SubmitNext
+            self, calls: Sequence[Call[Any]], call_next: NextSubmit
         ) -> Sequence[Added]:
             await asyncio.sleep(0)
             return await call_next(calls)
@@ -168,13 +169,11 @@ def test_a_drain_in_a_test_runs_it_as_a_worker_would() -> None:
 
     @app.middleware
     class Noting(Middleware):
-        async def run(self, ctx: Context, call_next: Callable[[], Awaitable[Outcome]]) -> Outcome:
+        async def run(self, ctx: Context, call_next: NextRun) -> Outcome:
             seen.append(f"runs {ctx.name}")
             return await call_next()
 
-        def settle(
-            self, claim: Claim, outcome: Outcome, call_next: Callable[[Outcome], Settlement]
-        ) -> None:
+        def settle(self, claim: Claim, outcome: Outcome, call_next: NextSettle) -> None:
             seen.append(f"becomes {call_next(outcome).state}")
 
     @app.task(name="send")

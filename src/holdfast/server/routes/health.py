@@ -65,12 +65,12 @@ async def healthz(request: Request) -> Response:
 async def readyz(request: Request) -> Response:
     state = request.app.state
     if not hasattr(state, "lookout"):
-        state.lookout = Lookout()
+        state.lookout = SharedReadiness()
     found = await state.lookout.look(service_of(request))
     return answer(found, 200 if found["ready"] else 503)
 
 
-class Lookout:
+class SharedReadiness:
     """Looks once for all who ask at the same time, and remembers for a second."""
 
     def __init__(self) -> None:

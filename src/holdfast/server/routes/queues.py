@@ -28,13 +28,13 @@ PLAIN = Shape(NoQuery)
 
 
 @with_config(SPELLED)
-class One(TypedDict, total=False):
+class NumbersQuery(TypedDict, total=False):
     """The query of the numbers."""
 
     queue: words.Key
 
 
-ONE = Shape(One)
+ONE = Shape(NumbersQuery)
 
 
 @router.get(

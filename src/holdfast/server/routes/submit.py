@@ -33,13 +33,13 @@ router = APIRouter(tags=["tasks"])
 
 
 @with_config(SPELLED)
-class Wish(TypedDict, total=False):
+class SubmitQuery(TypedDict, total=False):
     """The query of a submit."""
 
     ids: words.YesNo
 
 
-WISH = Shape(Wish)
+WISH = Shape(SubmitQuery)
 
 
 @router.post(
@@ -61,7 +61,7 @@ WISH = Shape(Wish)
 async def submit(request: Request) -> Response:
     service = service_of(request)
     # The hot route: a query that is not there is not read.
-    wish = WISH.read_query(request.query_params) if request.scope["query_string"] else Wish()
+    wish = WISH.read_query(request.query_params) if request.scope["query_string"] else SubmitQuery()
     if require(request, JSON, LINES) == LINES:
         return await _submit_lines(service, request, wants_ids=wish.get("ids") == "true")
     raw = await read_body(request)

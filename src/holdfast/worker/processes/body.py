@@ -42,7 +42,7 @@ class _Looks(Stopping):
         return seen
 
 
-class LineSink:
+class ChildSink:
     """Carries what a handler says about itself to the worker."""
 
     completion: Completion | None = None
@@ -117,7 +117,7 @@ class Body:
     def _attempt(
         self, claim: Claim, definition: Definition[..., Any, Any], memory_limit: int | None
     ) -> Outcome:
-        sink = LineSink(claim, definition, self._channel, self._interruption, self._host)
+        sink = ChildSink(claim, definition, self._channel, self._interruption, self._host)
         self._interruption.stopping = sink.stopping
         context = Context(claim, sink)
         enter_context(context)
