@@ -36,7 +36,7 @@ _LONGEST_PAUSE: Final = 0.2
 
 
 async def atomically(db: Collections, work: Callable[[Collections], Awaitable[T]]) -> T:
-    """Do `work` with collections whose `session` is a transaction, and commit.
+    """Do `work` with the collections `apart`, whose `session` is a transaction, and commit.
 
     It is called again from the start after a conflict. A commit that the driver repeats may be new
     to a server that was restarted, so work must also expect that it is done already.
@@ -68,11 +68,12 @@ def is_conflict(error: PyMongoError) -> bool:
 
 
 async def _once(db: Collections, work: Callable[[Collections], Awaitable[T]]) -> T:
+    inside = db.apart or db
     async with (
-        db.client.start_session() as session,
+        inside.client.start_session() as session,
         await session.start_transaction(SNAPSHOT, DURABLE),
     ):
-        answer = await work(db._replace(session=session))
+        answer = await work(inside._replace(session=session))
         reached("written")
         await _commit(session)
     reached("committed")

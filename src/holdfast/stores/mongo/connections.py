@@ -1,4 +1,4 @@
-"""One client for every event loop that uses the store, made when needed.
+"""Two clients for every event loop that uses the store, made when needed.
 
 The driver binds a client to the loop it is first used on. Loops come and go (`asyncio.run` in a
 thread is one); each closes its own client when it ends, by way of an asynchronous generator, which
@@ -55,7 +55,12 @@ NOUNS: Final = ("tasks", "history", "locks", "state", "workers", "records", "jou
 
 
 class Collections(NamedTuple):
-    """The store's collections as one loop sees them. `session`: the transaction to work in."""
+    """The store's collections as one loop sees them.
+
+    `session` is the transaction to work in. `apart` are the same collections by way of a client
+    that only transactions use: plain writes wait in the server for the end of a transaction, and
+    must not have all the connections that its end needs.
+    """
 
     client: Client
     tasks: Collection
@@ -66,6 +71,7 @@ class Collections(NamedTuple):
     records: Collection
     journal: Collection
     session: AsyncClientSession | None = None
+    apart: Collections | None = None
 
 
 class Connections:
@@ -122,12 +128,17 @@ class Connections:
         with self._lock:
             if not self._is_open or self._pid != os.getpid():
                 raise StoreError(f"the store {self._address.shown} is not open in this process")
-            attached = self._here[loop] = Attached(client_of(self._address, pool=self._pool))
+            clients = [client_of(self._address, pool=self._pool) for _ in range(2)]
+            attached = self._here[loop] = Attached(*clients)
         await attached.follow_the_loop()
         return attached
 
     def _name(self, attached: Attached) -> Collections:
-        client = attached.client
+        apart = self._collections(attached.apart)
+        attached.collections = self._collections(attached.client)._replace(apart=apart)
+        return attached.collections
+
+    def _collections(self, client: Client) -> Collections:
         database = client.get_database(
             self._address.database,
             read_concern=MAJORITY,
@@ -135,15 +146,15 @@ class Connections:
             read_preference=ReadPreference.PRIMARY,
         )
         named = (database[self._address.collection(noun)] for noun in NOUNS)
-        attached.collections = Collections._make((client, *named, None))
-        return attached.collections
+        return Collections._make((client, *named, None, None))
 
 
 class Attached:
-    """The client of one loop."""
+    """The clients of one loop; they connect when they are used."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, apart: Client) -> None:
         self.client = client
+        self.apart = apart
         self.collections: Collections | None = None
         self._users = 0
         self._idle = asyncio.Event()
@@ -174,8 +185,9 @@ class Attached:
         try:
             yield
         finally:
-            with suppress(PyMongoError):
-                await self.client.close()
+            for client in (self.client, self.apart):
+                with suppress(PyMongoError):
+                    await client.close()
             await asyncio.sleep(0)  # sockets are closed in the loop's next turn
 
 
