@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
 from functools import partial
 from typing import Never
 
@@ -82,10 +81,11 @@ def storable_error(error: TaskError, secrets: Collection[str] = ()) -> TaskError
     surrogate, bounded in length. The task's own secrets are stars in it, before anything is cut.
     """
     trace = error.traceback
-    return replace(
-        error,
+    return TaskError(
+        type=error.type,
         message=storable(without(error.message, secrets), MESSAGE_LIMIT),
         traceback=None if trace is None else storable(without(trace, secrets), TRACEBACK_LIMIT),
+        retriable=error.retriable,
     )
 
 
