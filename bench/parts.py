@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
-from bench import bloat, endurance, growth, mongo, pinned, rounds, sqlite, tables
+from bench import bloat, endurance, growth, mongo, pinned, rounds, sqlite, storms, tables
 from bench.dispatch import measure as dispatch
 from bench.dispatch.text import text as dispatch_text
 from bench.handing import measure as handing
@@ -121,6 +122,19 @@ def _service(run: Run) -> Found:
         return Found(service.measure(run.postgres(), run.size))
 
 
+def _storms(run: Run) -> Found:
+    run.versions.append(f"SQLite {sqlite3.sqlite_version}")
+    server = run.postgres()
+    with run.samples.watch.watching(), sqlite.scratch() as folder:
+        names = itertools.count()
+        found = [
+            storms.measure("PostgreSQL", lambda: server.fresh("bench_storms"), run.size),
+            storms.measure("SQLite", lambda: f"sqlite:///{folder}/{next(names)}.db", run.size),
+        ]
+    server.drop("bench_storms")
+    return Found(storms.text(found, run.size), [asdict(one) for one in found])
+
+
 def _sqlite(run: Run) -> Found:
     run.versions.append(f"SQLite {sqlite3.sqlite_version}")
     found = run.samples
@@ -167,6 +181,7 @@ PARTS = (
     _one("growth", "PostgreSQL: a deep backlog", _growth, lengthy=True),
     _one("snapshot", "PostgreSQL: an old snapshot", _snapshot, lengthy=True),
     _one("bloat", "PostgreSQL: bloat", _bloat, lengthy=True),
+    _one("storms", "Storms: retries, requeues and cancels in masses", _storms),
     _one("service", "The service, on PostgreSQL", _service),
     _one("sqlite", "SQLite", _sqlite),
     _one("mongo", "MongoDB", _mongo),

@@ -1,25 +1,27 @@
 """Says in the log what became of tasks: the same words for every worker, rescuer and server.
 
-Starts and completions are news where there are few, and noise where there are thousands a second:
-a `Gate` lets the first of them through. Every other change of a task's
-state is always said.
+Starts, completions, retries and releases are news where there are few, and noise where there are
+thousands a second: a `Gate` lets the first of them through. Every other change of a task's state is
+always said.
 """
 
 from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from holdfast.core.attempt import Claim, Settlement
+from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.task import Added, Cause, NewTask, State, Task
 from holdfast.core.trace import trace_id_of
 from holdfast.logs import EventLog
 
 PERIOD: Final = 10.0
 MOST_SHOWN: Final = 200
-"""Lines about single starts and completions that are shown in each `PERIOD` of seconds."""
+"""Lines about single starts and ends that are shown in each `PERIOD` of seconds."""
 MOST_NAMED: Final = 20
 """Of tasks that one step of an operator changed, so many are named; of more, the number is said."""
 
@@ -34,7 +36,7 @@ def fields_of(claim: Claim) -> dict[str, Any]:
     }
 
 
-def announce(log: EventLog, claim: Claim, settlement: Settlement) -> None:
+def _announce(log: EventLog, claim: Claim, settlement: Settlement) -> None:
     """Say how an attempt ended that was no plain success, and what its task becomes."""
     said = fields_of(claim) | {"ended": settlement.ended.value}
     error, delay = settlement.error, round(settlement.delay, 3)
@@ -94,16 +96,18 @@ class Gate:
     """Lets the first `MOST_SHOWN` lines of each `PERIOD` through.
 
     `open` is all that a hot path looks at. At `debug` it never closes, above `info` it never opens.
+    `unsaid` counts the attempts that went on since it closed, by what became of their tasks.
     """
 
-    __slots__ = ("_is_shut", "_left", "_log", "_on_closed", "_since", "_without_end", "open")
+    __slots__ = (
+        "_is_shut", "_left", "_log", "_on_closed", "_since", "_without_end", "open", "unsaid",
+    )  # fmt: skip
 
-    def __init__(
-        self, log: EventLog, on_closed: Callable[[float], None] = lambda _seconds: None
-    ) -> None:
+    def __init__(self, log: EventLog, on_closed: Callable[[float], None] | None = None) -> None:
         """`on_closed` hears for how many seconds, and sees to it that `renew` is called then.
         Without it, ask `is_open`, which looks at the clock.
         """
+        self.unsaid: Counter[State] = Counter()
         self._log = log
         self._on_closed = on_closed
         self._is_shut = False
@@ -114,6 +118,8 @@ class Gate:
 
     def is_open(self) -> bool:
         """Whether a line may be shown now, by the clock."""
+        if self._on_closed is not None:
+            return self.open
         if not self._log.says(logging.INFO):
             return False
         if self._is_shut and time.monotonic() - self._since > PERIOD:
@@ -149,11 +155,20 @@ class Gate:
         self.count()
 
     def ended(self, claim: Claim, settlement: Settlement) -> None:
-        """An attempt has ended: always said, unless it is one of many plain successes."""
-        if settlement.state is not State.COMPLETED:
-            announce(self._log, claim, settlement)
+        """An attempt has ended: always said, unless it is one of many that succeeded or of many
+        after which the task goes on.
+        """
+        state = settlement.state
+        if state in TERMINAL or settlement.cause is Cause.WORKER_LOST:
+            if state is not State.COMPLETED:
+                _announce(self._log, claim, settlement)
+            elif self.is_open():
+                self.completed(claim)
         elif self.is_open():
-            self.completed(claim)
+            _announce(self._log, claim, settlement)
+            self.count()
+        else:
+            self.unsaid[state] += 1
 
     def count(self) -> None:
         """A line was shown."""
@@ -165,8 +180,10 @@ class Gate:
         self._left -= 1
         if self._left == 0:
             self._is_shut, self.open = True, False
-            self._on_closed(self._since + PERIOD - now)
+            if self._on_closed is not None:
+                self._on_closed(self._since + PERIOD - now)
 
     def renew(self) -> None:
         """Begin another period."""
         self._since, self._is_shut, self.open = 0.0, False, True
+        self.unsaid.clear()

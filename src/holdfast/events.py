@@ -104,8 +104,8 @@ EVENTS: Final = {
     ),
     "worker.throughput": Listed(
         INFO,
-        "So many tasks that starts and completions are counted, not shown one by one.",
-        "worker_id ended seconds",
+        "So many tasks that starts, completions, retries and releases are counted, not shown.",
+        "worker_id ended retried released seconds",
     ),
     "worker.draining": Listed(
         INFO, "It takes no more, and waits for what runs.", "worker_id running"

@@ -8,7 +8,9 @@ TRACEBACK_LIMIT = 16 * 1024
 
 def storable(text: str, limit: int) -> str:
     """Make text that every store can hold, cutting out the middle of what is too long."""
-    text = text.replace("\x00", "\\0").encode("utf-8", "backslashreplace").decode("utf-8")
+    text = text.replace("\x00", "\\0")
+    if not text.isascii():
+        text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     if len(text) <= limit:
         return text
     head = limit // 4

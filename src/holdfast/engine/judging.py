@@ -91,10 +91,11 @@ def storable_error(error: TaskError, secrets: Collection[str] = ()) -> TaskError
     surrogate, bounded in length. The task's own secrets are stars in it, before anything is cut.
     """
     trace = error.traceback
-    return replace(
-        error,
+    return TaskError(
+        type=error.type,
         message=storable(without(error.message, secrets), MESSAGE_LIMIT),
         traceback=None if trace is None else storable(without(trace, secrets), TRACEBACK_LIMIT),
+        retriable=error.retriable,
     )
 
 

@@ -10,6 +10,7 @@ All of it is a hint. A question that fails costs latency (`poll`), never a task.
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -98,6 +99,7 @@ class Waker:
         """These are on disk: whatever they made ready may start."""
         queues: Counter[str] = Counter()
         keys: set[str] = set()
+        soonest = math.inf
         for queue, lock, one in ended:
             if lock is not None:
                 keys.add(lock)
@@ -106,12 +108,14 @@ class Waker:
             if one.cause is None:
                 continue
             if not is_unfit(one):
-                self._nudge(one.delay)
+                soonest = min(soonest, one.delay)
             # One with a lock that is ready again is among those who are next for it.
             if one.delay <= self._ahead and _is_for_few(one):
                 queues[queue] = EVERYBODY
             elif one.delay <= self._ahead and (lock is None or one.delay > 0.0):
                 queues[queue] += 1
+        if soonest < math.inf:
+            self._nudge(soonest)
         if queues:
             self._wake(queues)
         if keys:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Final
 
 from holdfast.core.task import Progress, TaskError
@@ -31,6 +32,7 @@ def maybe_time(us: int | None) -> datetime | None:
     return None if us is None else as_time(us)
 
 
+@lru_cache(maxsize=64)  # in a storm of failures all are alike
 def error_text(error: TaskError | None) -> str | None:
     """An error as JSON. Plain ASCII, because messages of exceptions may hold anything, lone
     surrogates and NUL included, and must come back as they were.

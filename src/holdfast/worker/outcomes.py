@@ -7,17 +7,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from holdfast.announcing import Gate, announce
+from holdfast.announcing import Gate
 from holdfast.core.attempt import Claim, Refusal, Settlement
 from holdfast.core.lifecycle import Outcome, Succeeded, settle
 from holdfast.core.task import TaskId
 from holdfast.definitions.registry import Registry
 from holdfast.engine.judging import Judge, no_retry, refused_follow_up
 from holdfast.engine.waking import Ended, Waker
-from holdfast.logs import EventLog
 from holdfast.settings import Settings
-
-log = EventLog("holdfast.worker")
 
 
 class _Remembered(NamedTuple):
@@ -61,7 +58,7 @@ class Outcomes:
             is_forgotten = False
             settlement = self.decide(claim, outcome)
             must_remember = claim.lock is not None or settlement.cause is not None
-            announce(log, claim, settlement)
+            self._gate.ended(claim, settlement)
         if must_remember:
             self._remembered[claim.task_id, claim.attempt] = _Remembered(claim, is_forgotten)
         self._save(settlement)

@@ -13,7 +13,7 @@ from holdfast.announcing import Gate
 from holdfast.core.attempt import Claim, Refusal, Settlement
 from holdfast.core.fleet import knows
 from holdfast.core.lifecycle import Outcome
-from holdfast.core.task import TaskId, WorkerId
+from holdfast.core.task import State, TaskId, WorkerId
 from holdfast.core.unfit import offered_again_in
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
@@ -67,6 +67,7 @@ class Parts:
         pace = Pace(settings.concurrency)
         self._gate = Gate(log, self._gate_closed)
         self._counting: asyncio.TimerHandle | None = None
+        self._counted_from = 0, 0.0
         self.deadlines = Deadlines(loop)
         self.membership = Membership(
             store,
@@ -159,6 +160,7 @@ class Parts:
         self.deadlines.close()
         if self._counting is not None:
             self._counting.cancel()
+            self._count()
         for runner in self._elsewhere.values():
             await runner.close()
 
@@ -179,12 +181,20 @@ class Parts:
 
     def _gate_closed(self, seconds: float) -> None:
         """So many start and end that single ones are shown no more: count them instead."""
-        before = self.settler.saved
-        self._counting = self._loop.call_later(seconds, self._count, before, seconds)
+        self._counted_from = self.settler.saved, self._loop.time()
+        self._counting = self._loop.call_later(seconds, self._count)
 
-    def _count(self, before: int, seconds: float) -> None:
-        ended = self.settler.saved - before
-        log.info("worker.throughput", worker_id=self.membership.id, ended=ended, seconds=seconds)
+    def _count(self) -> None:
+        before, since = self._counted_from
+        unsaid, self._counting = self._gate.unsaid, None
+        log.info(
+            "worker.throughput",
+            worker_id=self.membership.id,
+            ended=self.settler.saved - before,
+            retried=unsaid[State.RETRYING],
+            released=unsaid[State.QUEUED],
+            seconds=round(self._loop.time() - since, 3),
+        )
         self._gate.renew()
 
     def _lost(self, worker_id: WorkerId) -> None:

@@ -6,10 +6,10 @@ A traceback begins at the first frame that is not ours: the reader is looking fo
 from __future__ import annotations
 
 import traceback
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from dataclasses import replace
-from types import TracebackType
-from typing import Any, assert_never
+from types import CodeType, TracebackType
+from typing import Any, Final, assert_never
 
 from holdfast.core.fleet import knows
 from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded, Unfit
@@ -20,6 +20,10 @@ from holdfast.engine.judging import out_of_time, storable_error
 from holdfast.errors import PayloadRefused, Retry, Snooze, UnfitArguments, UnknownTask
 from holdfast.worker.forks import end_if_fork
 from holdfast.worker.run import Run, StopReason
+
+_WITH_MORE: Final = (BaseExceptionGroup, NameError, AttributeError, ImportError, SyntaxError)
+_MOST_FORMATTED: Final = 200
+_formatted: Final[dict[tuple[tuple[int, int], ...], tuple[str, list[CodeType]]]] = {}
 
 
 def accept(definition: Definition[..., Any, Any], payload: bytes, value: object) -> Outcome:
@@ -78,11 +82,13 @@ def describe(
     return storable_error(told, secrets)
 
 
-def _message(error: BaseException) -> str:
+def _message(
+    error: BaseException, otherwise: str = "(its text could not be made: __str__ raised)"
+) -> str:
     try:
         return str(error)
     except Exception:  # noqa: BLE001 - somebody else's __str__
-        return "(its text could not be made: __str__ raised)"
+        return otherwise
 
 
 def _traceback(error: BaseException) -> str | None:
@@ -90,10 +96,50 @@ def _traceback(error: BaseException) -> str | None:
     if start is None:
         return None
     try:
+        if _is_simple(error):
+            return _frames(start) + _last_line(error)
         lines = traceback.format_exception(type(error), error, start)
     except Exception:  # noqa: BLE001 - formatting calls __str__ and __repr__ of user objects
         lines = traceback.format_tb(start)
     return "".join(lines)
+
+
+def _is_simple(error: BaseException) -> bool:
+    """Whether its text is its frames and its own words: no notes, no other errors, and no
+    suggestions, for which Python looks at the variables of a frame.
+    """
+    if isinstance(error, _WITH_MORE) or hasattr(error, "__notes__"):
+        return False
+    return error.__cause__ is None is (None if error.__suppress_context__ else error.__context__)
+
+
+def _last_line(error: BaseException) -> str:
+    """As `traceback.format_exception_only` has it, at a tenth of its cost."""
+    kind, said = type(error), _message(error, "<exception str() failed>")
+    home = "" if kind.__module__ in {"__main__", "builtins"} else f"{kind.__module__}."
+    return f"{home}{kind.__qualname__}: {said}\n" if said else f"{home}{kind.__qualname__}\n"
+
+
+def _frames(trace: TracebackType) -> str:
+    """Its frames as text. In a storm of failures they are the same ones thousands of times, and to
+    format them costs more than all else that is done about an attempt.
+    """
+    steps = list(_steps(trace))
+    key = tuple((id(code), at) for code, at in steps)
+    known = _formatted.get(key)
+    if known is None:
+        if len(_formatted) >= _MOST_FORMATTED:
+            _formatted.clear()
+        text = "".join(["Traceback (most recent call last):\n", *traceback.format_tb(trace)])
+        # The code is kept too, so that no other one gets its id.
+        known = _formatted[key] = text, [code for code, _ in steps]
+    return known[0]
+
+
+def _steps(trace: TracebackType | None) -> Iterator[tuple[CodeType, int]]:
+    while trace is not None:
+        yield trace.tb_frame.f_code, trace.tb_lasti
+        trace = trace.tb_next
 
 
 def _first_foreign_frame(trace: TracebackType | None) -> TracebackType | None:

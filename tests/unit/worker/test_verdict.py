@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import traceback
+from collections.abc import Callable
+
 import pytest
 
 from holdfast.codec.text import TRACEBACK_LIMIT, storable
@@ -57,3 +60,40 @@ def test_causes_and_groups_are_kept_in_the_traceback() -> None:
     assert traceback is not None
     assert all(word in traceback for word in ("inner", "both", "one", "two"))
     assert len(traceback) <= TRACEBACK_LIMIT
+
+
+def wrong(n: int) -> None:
+    match n:
+        case 1:
+            raise ValueError("no such row", n)
+        case 2:
+            raise Unhappy(f"ümläut\n{n}")
+        case 3:
+            raise KeyError
+    raise Unprintable
+
+
+class Unhappy(Exception):
+    pass
+
+
+def missing(_: int) -> None:
+    raise NameError("name 'valu' is not defined", name="valu")
+
+
+@pytest.mark.parametrize("note", [None, "seen twice"])
+@pytest.mark.parametrize(
+    ("body", "n"), [(wrong, 1), (wrong, 2), (wrong, 3), (wrong, 4), (missing, 1)]
+)
+def test_the_same_failure_again_has_the_traceback_that_python_prints(
+    body: Callable[[int], None], n: int, note: str | None
+) -> None:
+    with pytest.raises(Exception) as caught:
+        body(n)
+    error = caught.value
+    error.__traceback__ = error.__traceback__ and error.__traceback__.tb_next
+    if note is not None:
+        error.add_note(note)
+
+    for _ in range(2):
+        assert describe(error).traceback == "".join(traceback.format_exception(error))

@@ -24,10 +24,11 @@ NOTHING_MORE: Final[Mapping[str, Value]] = MappingProxyType({})
 _FEW: Final = 20_000
 _PLACES: Final = {
     State.QUEUED: ("ready", "waiting"),
-    State.RETRYING: ("waiting",),
+    State.RETRYING: ("retrying",),
     State.BLOCKED: ("blocked",),
     State.RUNNING: ("running",),
 }
+"""Where exactly the tasks of a state are."""
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 
 
@@ -60,21 +61,21 @@ async def query(
 ) -> Query | None:
     """Find the matching tasks; None if there cannot be any. Only ever walks all of them if the
     filter leaves no better way. `extra` are further clauses, `more` those that have a value.
-    `in_order`: they will be asked for by their ids; `by_end`: ended ones, by their ends.
+    `in_order`: a few will be asked for by their ids; `by_end`: ended ones, by their ends.
     """
     if not _is_possible(where):
         return None
     is_done = by_end or is_of_ended(where)
     values = {**dict(_values(where, is_done=is_done)), **more}
-    clauses = [sql[name] for name in (*values, *extra)]
-    if is_done and where.states and where.states != TERMINAL:
-        clauses.append(_ended(sql, where.states))
     places = () if is_done else _places(where)
     is_deep = bool(places) and in_order and await _is_deep(db, sql, places)
     source = sql["from_done"] if is_done else sql["from_tasks"]
     if places and not is_deep:
-        there = f" {sql['or_there']} ".join(sql[place] for place in places)
-        source = " ".join((sql["from_places"], there, sql["places_end"]))
+        del values["states"]  # the places tell
+        source = " ".join((from_places(sql, where), sql["places_end"]))
+    clauses = [sql[name] for name in (*values, *extra)]
+    if is_done and where.states and where.states != TERMINAL:
+        clauses.append(_ended(sql, where.states))
     condition = ["WHERE", " AND ".join(clauses)] if clauses else []
     return Query([source, *condition], values, is_done, is_deep)
 
@@ -97,6 +98,12 @@ def bind(found: Query, *before_and_after: str, **more: Value) -> BoundStatement:
 def is_of_ended(where: TaskFilter) -> bool:
     """Whether its query walks ended tasks, as `d`."""
     return where.ids is None and where.states is not None and where.states <= TERMINAL
+
+
+def from_places(sql: Queries, where: TaskFilter) -> str:
+    """The beginning of a query that finds tasks in the places of their states."""
+    there = f" {sql['or_there']} ".join(sql[place] for place in _places(where))
+    return f"{sql['from_places']} {there}"
 
 
 def narrowed(where: TaskFilter, states: frozenset[State]) -> TaskFilter:

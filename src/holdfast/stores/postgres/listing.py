@@ -14,7 +14,7 @@ from typing import Final
 
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.query import Edge, Order, Page, TaskFilter, page_of
-from holdfast.core.task import State, TaskId
+from holdfast.core.task import TaskId
 from holdfast.stores.columns import in_us
 from holdfast.stores.postgres.connections import Connection
 from holdfast.stores.postgres.filters import (
@@ -22,6 +22,7 @@ from holdfast.stores.postgres.filters import (
     Query,
     Value,
     bind,
+    from_places,
     is_of_ended,
     narrowed,
     query,
@@ -37,12 +38,6 @@ _SHOWN_IN_PLACES: Final = frozenset({"states", "queue", "priority"})
 _BY_END: Final = {
     Order.LAST_ENDED: ("last_ended", "pictures_last_ended"),
     Order.FIRST_ENDED: ("first_ended", "pictures_first_ended"),
-}
-_BY_ID: Final = {
-    State.QUEUED: ("ready_by_id", "waiting_by_id"),
-    State.RETRYING: ("retrying_by_id",),
-    State.BLOCKED: ("blocked_by_id",),
-    State.RUNNING: ("running_by_id",),
 }
 
 
@@ -140,8 +135,6 @@ class Listing:
         )
 
     def _places(self) -> Query:
-        names = [name for state in sorted(self.where.states or ()) for name in _BY_ID[state]]
-        there = f" {self.sql['or_there']} ".join(self.sql[name] for name in names)
         values: dict[str, Value] = {
             field.name: str(value)
             for field in fields(self.where)
@@ -152,8 +145,8 @@ class Listing:
             values[self._side] = self.last
         clauses = [self.sql[name] for name in values]
         condition = ["WHERE", " AND ".join(clauses)] if clauses else []
-        parts = [self.sql["from_places"], there, self.sql["places_by_id_end"], *condition]
-        return Query(parts, values)
+        source = from_places(self.sql, self.where)
+        return Query([source, self.sql["places_by_id_end"], *condition], values)
 
     def _page(self, found: Query) -> BoundStatement:
         first = "oldest" if self.oldest_first else "newest"

@@ -75,8 +75,7 @@ def _columns(rest: Sequence[Settlement]) -> list[list[object] | None]:
     """In the order of `holdfast.save`, after the plain ones."""
     if not rest:
         return [None] * 12
-    return [
-        [s.task_id for s in rest],
+    columns: list[list[object]] = [
         [s.attempt for s in rest],
         [s.worker_id for s in rest],
         [s.state.value for s in rest],
@@ -89,6 +88,14 @@ def _columns(rest: Sequence[Settlement]) -> list[list[object] | None]:
         [s.cause.value if s.cause else None for s in rest],
         [s.reason.value if s.reason else None for s in rest],
     ]
+    return [[s.task_id for s in rest], *map(_said_once, columns)]
+
+
+def _said_once(column: list[object]) -> list[object]:
+    """In a storm of failures nearly all columns have one value: to encode each would take longer
+    than all else that is done here.
+    """
+    return column[:1] if column.count(column[0]) == len(column) else column
 
 
 async def _refuse_unknown(

@@ -1,14 +1,15 @@
 """Writes how attempts ended.
 
 Nearly all succeed and have no lock, no unique key and no callback: one guarded statement writes
-them all. If it did not reach every row, somebody was late, repeated itself or has one of these;
-then each settlement of the batch is looked at.
+them all. Where many fail alike and are retried, two such statements do. If these did not reach
+every row, somebody was late, repeated itself or has one of these; then each settlement of the batch
+is looked at.
 """
 
 from __future__ import annotations
 
 import sqlite3
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -30,24 +31,44 @@ from holdfast.stores.sqlite.writer import Unit
 _COMPLETED: Final = State.COMPLETED
 _ENDED_WELL: Final = AttemptEnd.COMPLETED
 
+_FEW: Final = 8
+"""Fewer that are alike are not worth two statements of their own."""
+
 Common = tuple[int, int, int, WorkerId]
 """Charged, crash count, attempt, worker: what plain successes that are written at once share."""
+
+
+class GoingOn(NamedTuple):
+    """What attempts share that ended alike and after which their tasks go on."""
+
+    attempt: int
+    worker_id: WorkerId
+    place: int
+    state: str
+    ended: str
+    charged: int
+    crash_count: int
+    error: str | None
+    cause: str | None
 
 
 class SettlementBatch(NamedTuple):
     """Settlements made ready to write, on the thread of whoever saves: see `claims.Taken`.
 
     Plain successes of tasks that were claimed here, by what they share, their results as a JSON
-    object by row number (`plain`), and the `special` rest. A task's second settlement is special.
+    object by row number (`plain`); attempts that are followed by another, with their delays, where
+    many are `alike`; and the `special` rest. A task's second settlement is special.
     """
 
     settlements: Sequence[Settlement]
     plain: Sequence[tuple[Common, str]]
+    alike: Sequence[tuple[GoingOn, str]]
     special: Sequence[Settlement]
 
     @classmethod
     def of(cls, settlements: Sequence[Settlement], numbers: RowNumbers) -> SettlementBatch:
         plain: defaultdict[Common, dict[str, str | None]] = defaultdict(dict)
+        again: defaultdict[GoingOn, dict[str, Settlement]] = defaultdict(dict)
         special: list[Settlement] = []
         take = numbers.take
         for settlement in settlements:
@@ -77,18 +98,28 @@ class SettlementBatch(NamedTuple):
             if number is not None and is_plain and (result is None or _fits_json(result)):
                 text = None if result is None else result.decode()
                 plain[charged, crashes, attempt, worker_id][str(number)] = text
+            elif number is not None and _just_goes_on(settlement):
+                again[_again(settlement)][str(number)] = settlement
             else:
                 special.append(settlement)
-        return cls(settlements, [(k, as_json(v)) for k, v in plain.items()], special)
+        alike: list[tuple[GoingOn, str]] = []
+        for shared, ones in again.items():
+            if len(ones) < _FEW:
+                special += ones.values()
+            else:
+                delays = {number: span_us(one.delay) for number, one in ones.items()}
+                alike.append((shared, as_json(delays)))
+        return cls(settlements, [(k, as_json(v)) for k, v in plain.items()], alike, special)
 
     @property
-    def successes(self) -> int:
+    def quick(self) -> int:
         return len(self.settlements) - len(self.special)
 
 
 def save(unit: Unit, batch: SettlementBatch) -> Sequence[Refusal]:
     now = unit.now
-    special = batch.special if _complete(unit, batch, now) else batch.settlements
+    written = _complete(unit, batch, now) + _go_on_alike(unit, batch, now)
+    special = batch.special if written == batch.quick else batch.settlements
     if not special:
         return []
     if len({s.task_id for s in special}) == len(special) and not any(s.also for s in special):
@@ -97,15 +128,48 @@ def save(unit: Unit, batch: SettlementBatch) -> Sequence[Refusal]:
     return [refusal for one in special for refusal in save_carefully(unit, [one], now)]
 
 
-def _complete(unit: Unit, batch: SettlementBatch, now: int) -> bool:
-    """Write plain successes; False if not all of them were written by this."""
+def _complete(unit: Unit, batch: SettlementBatch, now: int) -> int:
+    """Write plain successes; how many were written by this."""
     written = 0
     for (charged, crashes, attempt, worker_id), results in batch.plain:
         values = (now, charged, crashes, results, attempt, worker_id)
         written += unit.db.execute(SETTLEMENTS["complete"], values).rowcount
     if written:
         unit.tally.ended(_COMPLETED.value, now, written)
-    return written == batch.successes
+    return written
+
+
+def _go_on_alike(unit: Unit, batch: SettlementBatch, now: int) -> int:
+    """Write attempts that ended alike, and let their tasks go on; how many were."""
+    written = 0
+    for shared, delays in batch.alike:
+        values = {**shared._asdict(), "now": now, "delays": delays}
+        unit.db.execute(SETTLEMENTS["keep_alike"], values)
+        lanes = Counter(lane for (lane,) in unit.db.execute(SETTLEMENTS["go_on_alike"], values))
+        for lane, number in lanes.items():
+            unit.tally.move(lane, RUNNING, shared.place, number)
+        unit.tally.retrying(lanes.total() if shared.state == State.RETRYING.value else 0)
+        written += lanes.total()
+    return written
+
+
+def _just_goes_on(settlement: Settlement) -> bool:
+    return (
+        settlement.state not in TERMINAL
+        and settlement.result is None is settlement.reason
+        and settlement.needs is None is settlement.also
+    )
+
+
+def _again(settlement: Settlement) -> GoingOn:
+    """For a task without a lock."""
+    is_due = span_us(settlement.delay) <= 0
+    place, state = _next_place(settlement.state, None, is_due=is_due)
+    cause = settlement.cause.value if settlement.cause else None
+    return GoingOn(
+        settlement.attempt, settlement.worker_id, place, state, settlement.ended.value,
+        settlement.charged, settlement.crash_count, error_text(settlement.error), cause,
+    )  # fmt: skip
 
 
 def _fits_json(result: bytes) -> bool:

@@ -31,6 +31,7 @@ from holdfast.testing.suites.base import (
     claim_one,
     ended,
     get,
+    only,
     save,
     started,
     state,
@@ -214,6 +215,44 @@ class SettleSuite(StoreSuite):
         await save(store, *map(success, claims))
 
         assert {await state(store, c.task_id) for c in claims} == {State.COMPLETED}
+
+    @pytest.mark.parametrize(("backoff", "then"), [(0.0, State.QUEUED), (10.0, State.RETRYING)])
+    async def test_of_many_that_fail_alike_each_is_judged_by_its_own_task(
+        self, store: Store, worker: WorkerId, backoff: float, then: State
+    ) -> None:
+        await add(store, *new_tasks(12), *new_tasks(2, lock="one"))
+        claims = await claim(store, worker)
+        asked, late, *others = claims
+        await store.cancel(only(asked.task_id), limit=1)
+        await save(store, success(late))
+        failures = [failure(each, backoff=backoff) for each in claims]
+
+        for _ in range(2):  # the same again is no news
+            assert [refusal.task_id for refusal in await store.save(failures)] == [late.task_id]
+
+        assert await state(store, asked.task_id) is State.CANCELLED
+        assert await state(store, late.task_id) is State.COMPLETED
+        for each in others:
+            task = await get(store, each.task_id)
+            assert (task.state, task.charged, task.error) == (then, 1, task_error())
+            (first,) = await attempts(store, each.task_id)
+            assert (first.ended, first.charged, first.error) == (
+                AttemptEnd.ERROR,
+                True,
+                task_error(),
+            )
+
+    async def test_many_that_fail_alike_and_are_due_are_claimed_again(
+        self, store: Store, worker: WorkerId
+    ) -> None:
+        await add(store, *new_tasks(20))
+        first = await claim(store, worker)
+        await save(store, *(failure(each, backoff=0.0) for each in first))
+
+        again = await claim(store, worker)
+
+        assert [each.task_id for each in again] == [each.task_id for each in first]
+        assert {(each.attempt, each.charged, each.cause) for each in again} == {(2, 1, Cause.RETRY)}
 
     async def test_an_empty_batch_is_fine(self, store: Store) -> None:
         assert list(await store.save([])) == []

@@ -152,23 +152,19 @@ BEGIN
             states IS NULL
             OR CASE WHEN w.retrying THEN 'retrying' ELSE 'queued' END = ANY (states)
         )
-        RETURNING 'waiting' AS place, w.id, w.attempt, w.flags, w.retrying, w.expires_at
+        RETURNING 'waiting' AS place, w.attempt, w.flags, w.retrying, w.expires_at, t.*
     ), in_line AS (
         DELETE FROM holdfast.ready AS r USING wanted AS t
         WHERE r.lane = t.lane AND r.late IN (false, true) AND r.rank = t.rank AND r.id = t.id
         AND (states IS NULL OR 'queued' = ANY (states))
-        RETURNING 'ready', r.id, r.attempt, r.flags, false, r.expires_at
+        RETURNING 'ready', r.attempt, r.flags, false, r.expires_at, t.*
     ), held_up AS (
         DELETE FROM holdfast.blocked AS b USING wanted AS t
         WHERE b.lock_key = t.lock_key AND b.rank = t.rank AND b.id = t.id
         AND (states IS NULL OR 'blocked' = ANY (states))
-        RETURNING 'blocked', b.id, b.attempt, b.flags, false, b.expires_at
+        RETURNING 'blocked', b.attempt, b.flags, false, b.expires_at, t.*
     ), gone AS MATERIALIZED (
-        SELECT o.place, o.attempt, o.flags, o.retrying, o.expires_at, t.*
-        FROM (
-            SELECT * FROM waited UNION ALL SELECT * FROM in_line UNION ALL SELECT * FROM held_up
-        ) AS o
-        JOIN wanted AS t ON t.id = o.id
+        SELECT * FROM waited UNION ALL SELECT * FROM in_line UNION ALL SELECT * FROM held_up
     ), let_go AS (
         UPDATE holdfast.lock AS l SET holder = NULL
         FROM gone AS g WHERE g.place = 'ready' AND l.key = g.lock_key AND l.holder = g.id

@@ -105,7 +105,7 @@ AS $$
 #variable_conflict use_column
 DECLARE
     all_late boolean := current_setting('transaction_isolation') <> 'read committed';
-    mine uuid[];
+    keyed uuid[];
     locks text[];
     told uuid[];
     late integer[];
@@ -113,27 +113,27 @@ DECLARE
     s record;
 BEGIN
     -- Whose lease holds: locked, in order.
-    SELECT array_agg(held.id) INTO mine
+    SELECT array_agg(held.id) FILTER (WHERE held.flags & 3 <> 0) INTO keyed
     FROM (
-        SELECT r.id
+        SELECT r.id, r.flags
         FROM (
             SELECT * FROM unnest(ids::uuid[], attempts, workers) AS given (id, attempt, worker)
             ORDER BY given.id
         ) AS g
         CROSS JOIN LATERAL (
-            SELECT run.id FROM holdfast.run
+            SELECT run.id, run.flags FROM holdfast.run
             WHERE run.id = g.id AND run.attempt = g.attempt AND run.worker = (
                 SELECT w.number FROM holdfast.worker AS w WHERE w.id = g.worker
             )
             OFFSET 0 FOR UPDATE
         ) AS r
     ) AS held;
-    PERFORM holdfast.hold_unique_keys(mine);
-    locks := ARRAY(
-        SELECT task.lock_key FROM holdfast.task
-        WHERE task.id = ANY (mine) AND task.lock_key IS NOT NULL
-    );
-    IF locks <> '{}' THEN
+    IF keyed IS NOT NULL THEN
+        PERFORM holdfast.hold_unique_keys(keyed);
+        locks := ARRAY(
+            SELECT task.lock_key FROM holdfast.task
+            WHERE task.id = ANY (keyed) AND task.lock_key IS NOT NULL
+        );
         PERFORM holdfast.hold_locks(locks);
     END IF;
     IF needs IS NOT NULL THEN -- made in one order, whoever makes them
@@ -260,8 +260,8 @@ BEGIN
     SELECT
         ARRAY(SELECT e.id FROM ends AS e WHERE e.is_over AND e.flags & 16 <> 0),
         ARRAY(
-            SELECT g.n FROM given AS g
-            WHERE NOT EXISTS (SELECT 1 FROM ends AS e WHERE e.n = g.n) ORDER BY g.n
+            -- NOT IN is looked up by hash; NOT EXISTS would compare each with each.
+            SELECT g.n FROM given AS g WHERE g.n NOT IN (SELECT e.n FROM ends AS e) ORDER BY g.n
         ),
         ARRAY(
             SELECT (
@@ -358,6 +358,15 @@ BEGIN
     WHERE g.place = 'waiting' AND g.retrying HAVING count(*) > 0;
 END $$;
 
+-- An array in which all are alike may come as one element.
+CREATE OR REPLACE FUNCTION holdfast.filled(given anyarray, size integer) RETURNS anyarray
+LANGUAGE sql IMMUTABLE
+AS $$
+    SELECT CASE
+        WHEN cardinality(given) = 1 THEN array_fill(given[1], ARRAY[size]) ELSE given
+    END
+$$;
+
 -- What the store calls. Plain successes of one worker (`ids`, `attempts`, `results`) and the rest, in
 -- arrays of their own; refusals are numbered through, the plain ones first.
 CREATE OR REPLACE FUNCTION holdfast.save(
@@ -373,6 +382,7 @@ AS $$
 DECLARE
     at bigint := holdfast.now_us(save.now);
     size integer := coalesce(cardinality(ids), 0);
+    rest integer := cardinality(rest_ids);
 BEGIN
     IF size > 0 AND holdfast.complete(worker, ids, attempts, results, at) < size THEN
         RETURN QUERY
@@ -389,8 +399,12 @@ BEGIN
         RETURN QUERY
         SELECT s.n + size, s.holder
         FROM holdfast.settle(
-            rest_ids, rest_attempts, rest_workers, states, ends, charges, crash_counts,
-            rest_results, errors, delays, causes, reasons, needs, at
+            rest_ids, holdfast.filled(rest_attempts, rest), holdfast.filled(rest_workers, rest),
+            holdfast.filled(states, rest), holdfast.filled(ends, rest),
+            holdfast.filled(charges, rest), holdfast.filled(crash_counts, rest),
+            holdfast.filled(rest_results, rest), holdfast.filled(errors, rest),
+            holdfast.filled(delays, rest), holdfast.filled(causes, rest),
+            holdfast.filled(reasons, rest), needs, at
         ) AS s;
     END IF;
 END $$;

@@ -96,31 +96,31 @@ BEGIN
         WHERE t.unique_key IS NOT NULL AND d.state::text = ANY (states) ORDER BY t.id
         ON CONFLICT DO NOTHING
         RETURNING id
-    ), hurried AS (
-        DELETE FROM holdfast.waiting AS w USING wanted AS t
-        WHERE w.id = t.id AND w.retrying AND 'retrying' = ANY (states)
-        RETURNING w.*
     ), ended AS (
         DELETE FROM holdfast.done AS d USING wanted AS t
         WHERE d.id = t.id AND d.state::text = ANY (states)
         AND (t.unique_key IS NULL OR t.id IN (SELECT k.id FROM claimed_keys AS k))
-        RETURNING d.*
-    ), found AS MATERIALIZED (
-        SELECT
-            t.*, d.id IS NOT NULL AS was_over, coalesce(d.attempt, w.attempt) AS attempt,
-            w.expires_at, coalesce(w.flags, (
+        RETURNING
+            t.*, true AS was_over, d.attempt, NULL::bigint AS expires_at, (
                 (t.lock_key IS NOT NULL)::integer + (t.unique_key IS NOT NULL)::integer * 2 + 4
                 + (d.flags & 16)
-            )::smallint) AS flags,
-            d.state, d.finished_at, d.started_at, d.worker, d.fence, d.ended, d.charged, d.error,
+            )::smallint AS flags,
+            d.state, d.finished_at, d.started_at, d.worker, d.fence, d.ended, d.charged, d.error
+    ), hurried AS (
+        DELETE FROM holdfast.waiting AS w USING wanted AS t
+        WHERE w.id = t.id AND w.retrying AND 'retrying' = ANY (states)
+        RETURNING
+            t.*, false, w.attempt, w.expires_at, w.flags,
+            NULL::holdfast.state, NULL::bigint, NULL::bigint, NULL::integer, NULL::bigint,
+            NULL::text, NULL::boolean, NULL::text
+    ), found AS MATERIALIZED (
+        SELECT
+            f.*,
             at + CASE
                 WHEN pace IS NULL THEN 0
-                ELSE round((number + row_number() OVER (ORDER BY t.id)) * pace)::bigint
+                ELSE round((number + row_number() OVER (ORDER BY f.id)) * pace)::bigint
             END AS due
-        FROM wanted AS t
-        LEFT JOIN ended AS d ON d.id = t.id
-        LEFT JOIN hurried AS w ON w.id = t.id
-        WHERE d.id IS NOT NULL OR w.id IS NOT NULL
+        FROM (SELECT * FROM ended UNION ALL SELECT * FROM hurried) AS f
     ), attempted AS (
         INSERT INTO holdfast.attempt (
             id, number, cause, worker, started_at, ended_at, ended, charged, error

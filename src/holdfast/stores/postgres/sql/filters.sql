@@ -42,38 +42,26 @@ FROM holdfast.done AS d JOIN holdfast.task AS t ON t.id = d.id
 -- When there are few tasks in the places asked for, they are found there and not among all.
 FROM (
 
--- name: waiting
-SELECT w.id FROM holdfast.waiting AS w
-
 -- name: ready
-SELECT r.id FROM holdfast.ready AS r
+SELECT r.id, r.lane FROM holdfast.ready AS r
+
+-- name: waiting
+SELECT w.id, w.lane FROM holdfast.waiting AS w WHERE NOT w.retrying
+
+-- name: retrying
+SELECT w.id, w.lane FROM holdfast.waiting AS w WHERE w.retrying
 
 -- name: blocked
-SELECT b.id FROM holdfast.blocked AS b
+SELECT b.id, b.lane FROM holdfast.blocked AS b
 
 -- name: running
-SELECT r.id FROM holdfast.run AS r
+SELECT r.id, r.lane FROM holdfast.run AS r
 
 -- name: or_there
 UNION ALL
 
 -- name: places_end
 ) AS there JOIN holdfast.task AS t ON t.id = there.id
-
--- name: ready_by_id
-SELECT r.id, r.lane FROM holdfast.ready AS r
-
--- name: waiting_by_id
-SELECT w.id, w.lane FROM holdfast.waiting AS w WHERE NOT w.retrying
-
--- name: retrying_by_id
-SELECT w.id, w.lane FROM holdfast.waiting AS w WHERE w.retrying
-
--- name: blocked_by_id
-SELECT b.id, b.lane FROM holdfast.blocked AS b
-
--- name: running_by_id
-SELECT r.id, r.lane FROM holdfast.run AS r
 
 -- name: places_by_id_end
 ) AS t

@@ -14,6 +14,35 @@ WHERE task.seq = CAST(given.key AS INTEGER)
     AND task.live_key IS NULL
     AND task.callback IS NULL;
 
+-- name: keep_alike
+-- Attempts of tasks without locks that failed alike; `go_on_alike` follows, under the same conditions.
+INSERT INTO attempt (task, number, cause, worker_id, started_at, ended_at, ended, charged, error)
+SELECT
+    task.seq, task.attempt, task.cause, task.worker_id, task.started_at, :now, :ended,
+    :charged > task.charged, :error
+FROM json_each(:delays) AS given CROSS JOIN task
+WHERE task.seq = CAST(given.key AS INTEGER)
+    AND task.attempt = :attempt
+    AND +task.worker_id = :worker_id
+    AND +task.place = 3
+    AND task.lock_key IS NULL
+    AND task.cancel_requested IS NULL;
+
+-- name: go_on_alike
+UPDATE task
+SET holds = NULL, expiry = expires_at, place = :place, state = :state, run_at = :now + given.value,
+    due_at = iif(:place = 0, :now + given.value, NULL), waits_for = NULL,
+    charged = :charged, crash_count = :crash_count, result = NULL, error = :error, reason = NULL,
+    cause = coalesce(:cause, cause)
+FROM json_each(:delays) AS given
+WHERE task.seq = CAST(given.key AS INTEGER)
+    AND task.attempt = :attempt
+    AND +task.worker_id = :worker_id
+    AND +task.place = 3
+    AND task.lock_key IS NULL
+    AND task.cancel_requested IS NULL
+RETURNING lane;
+
 -- name: find
 SELECT
     seq, id, lane, place, attempt, worker_id, cause, started_at, ended, charged, lock_key,

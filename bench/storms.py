@@ -1,0 +1,90 @@
+"""What goes wrong in masses: every task fails once and is retried at once; all that ended is
+started again by filter; all that waits is cancelled by filter. Each beside a plain drain of as many
+tasks in the same run: a figure alone tells more about the machine than about the code.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+
+from bench.environments import ROOT, Unavailable
+from bench.size import Size
+from bench.table import spread, table
+
+DRAIN, STORM, REQUEUE, CANCEL = "plain drain", "retry storm", "requeue", "cancel"
+CASES = (DRAIN, STORM, REQUEUE, CANCEL)
+VARIABLES = {"HOLDFAST_RETRY_BASE": "0s", "HOLDFAST_RETRY_CAP": "0s"}
+PATIENCE = 600.0
+HEAD = """
+{tasks:,} tasks at a time, one worker in a burst, its start included.
+In a retry storm every task fails once, with a traceback, is due again at once, and succeeds.
+Requeue and cancel are by filter: all that completed, then all that are queued.
+Tasks per second: median (lowest..highest) of the rounds, and the median's part of a plain drain's.
+
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Storms:
+    """Rates by case, of one store."""
+
+    store: str
+    rates: dict[str, list[float]]
+
+    def share(self, case: str) -> float:
+        """Of the plain drain in the same run."""
+        return median(self.rates[case]) / median(self.rates[DRAIN])
+
+
+def measure(store: str, fresh: Callable[[], str], size: Size) -> Storms:
+    """All rounds, on one store; `fresh` is the URL of an empty one."""
+    tasks, rates = size.sqlite_tasks, {case: list[float]() for case in CASES}
+    for number in range(1, size.rounds + 1):
+        print(f"storms on {store}: round {number} of {size.rounds}", file=sys.stderr, flush=True)
+        for case, body in ((STORM, "stormy"), (DRAIN, "plain")):
+            url = fresh()
+            _act(url, body, tasks)
+            rates[case].append(tasks / _drain(url))
+        for case in (REQUEUE, CANCEL):
+            rates[case].append(tasks / float(_act(url, case, tasks)))
+    return Storms(store, rates)
+
+
+def text(found: list[Storms], size: Size) -> str:
+    """The part of the page."""
+    rows = [
+        (one.store, *(f"{spread(one.rates[case])}, {one.share(case):.2f}" for case in CASES))
+        for one in found
+    ]
+    return HEAD.format(tasks=size.sqlite_tasks) + table(("", *CASES), rows)
+
+
+def _act(url: str, verb: str, tasks: int) -> str:
+    return _run(url, "bench.storm_tasks", verb, str(tasks))
+
+
+def _drain(url: str) -> float:
+    begun = time.perf_counter()
+    _run(url, "holdfast", "worker", "bench.storm_tasks:app", "--burst")
+    return time.perf_counter() - begun
+
+
+def _run(url: str, *module: str) -> str:
+    path = f"{ROOT}{os.pathsep}{ROOT / 'src'}"
+    ran = subprocess.run(
+        [sys.executable, "-m", *module],
+        env=os.environ | VARIABLES | {"HOLDFAST_URL": url, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+    if ran.returncode:
+        raise Unavailable(f"{' '.join(module)}: {ran.stderr[-300:]}")
+    return ran.stdout
