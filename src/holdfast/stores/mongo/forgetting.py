@@ -77,12 +77,9 @@ async def _forget(db: Collections, query: Document, order: str, limit: int) -> i
     """Those that hold a lock still have to pass it on."""
     gone = 0
     query = query | {"holds": {"$exists": False}}
-    while gone < limit:
+    while gone < limit and await db.tasks.find_one(query, {"_id": 1}) is not None:
         count = min(_SLICE, limit - gone)
-        some = await atomically(db, partial(_forget_some, query=query, order=order, count=count))
-        gone += some
-        if some < count:
-            break
+        gone += await atomically(db, partial(_forget_some, query=query, order=order, count=count))
     return gone
 
 
