@@ -63,6 +63,7 @@ class ConnectionThread(ABC, Generic[C]):
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._is_closing = False
+        self._stopping = asyncio.Event()
         self._known: Future[None] = Future()
         self.connection: C | None = None
 
@@ -106,10 +107,9 @@ class ConnectionThread(ABC, Generic[C]):
         if thread is None or loop is None:
             return
         leaving = self._run(self._leave())
-        if leaving is not None:
-            with suppress(Exception):
-                await asyncio.wait_for(asyncio.wrap_future(leaving), 3 * GOODBYE)
-        self._soon(loop.stop)
+        if leaving is not None:  # it may be cancelled: the thread may be ending by itself
+            await asyncio.wait({asyncio.wrap_future(leaving)}, timeout=3 * GOODBYE)
+        self._soon(self._stopping.set)
         await asyncio.to_thread(thread.join, self._within)
 
     def _soon(self, act: Callable[..., object], *given: object) -> None:
@@ -160,19 +160,24 @@ class ConnectionThread(ABC, Generic[C]):
 
     def _work(self, loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
-        keeping = loop.create_task(self._keep())
         try:
-            loop.run_forever()
+            loop.run_until_complete(self._live())
         finally:
-            loop.run_until_complete(end({keeping, *asyncio.all_tasks(loop)}))
-            self._drop(ConnectionError("closed"))
-            loop.run_until_complete(asyncio.sleep(0))
             loop.close()
+
+    async def _live(self) -> None:
+        """Until it is told to stop, however often; then nothing of it is left."""
+        keeping = asyncio.create_task(self._keep())
+        await self._stopping.wait()
+        me = asyncio.current_task()
+        await end({keeping, *(task for task in asyncio.all_tasks() if task is not me)})
+        self._drop(ConnectionError("closed"))
+        await asyncio.sleep(0)
 
     def _end(self) -> None:
         """Stop for good, from its own loop."""
         self._is_closing = True
-        asyncio.get_running_loop().stop()
+        self._stopping.set()
 
     async def _keep(self) -> None:
         attempt, pause, told = 0, FIRST_PAUSE, False

@@ -20,9 +20,10 @@ def test_every_block_is_used_and_every_name_exists() -> None:
     # ends after what is there, further clauses and questions are arguments.
     used |= set(TaskFilter.__dataclass_fields__)
     used |= {f"done_{state.value}" for state in State} & set(queries("holdfast").named)
-    used |= {"waiting", "ready", "blocked", "running", "after", "later_than"}
+    used |= {"waiting", "retrying", "ready", "blocked", "running", "after", "later_than"}
     used |= {"after_nearby", "later_than_nearby"}
-    used |= {f"{place}_by_id" for place in ("ready", "waiting", "retrying", "blocked", "running")}
+    used |= {f"{way}_records{where}" for way in ("oldest", "newest") for where in ("", "_in_group")}
+    used |= {"insert_record", "update_record"}
     used |= {"done_after", "done_later_than", "pictures_newest_first", "pictures_oldest_first"}
     used |= {"not_asked", "key_is_free", "newest_first", "newest_done_first", "oldest_done_first"}
     used |= {"last_ended", "first_ended", "pictures_last_ended", "pictures_first_ended"}

@@ -188,7 +188,7 @@ async def test_a_store_of_an_old_version_is_migrated_without_being_open(path: Pa
 
     assert await store.schema_version() == 0
     assert list(await store.migrate()) == [1, 2, 3, 4]
-    assert await store.schema_version() == 3
+    assert await store.schema_version() == 4
     assert list(await store.migrate()) == []
 
 
