@@ -137,20 +137,15 @@ async def _start(
     if not documents:
         return ()
     starting = _starting(worker_id, token := token_hex(8), now)
-    plain = [one for one in documents if "lock" not in one]
     fences = await _fences(db, [one["_id"] for one in documents if "lock" in one])
     started = 0
-    for first in range(0, len(plain), _SLICE):
-        done = await db.tasks.update_many(_as_read(plain[first : first + _SLICE]), [*starting])
+    # Each by itself, in one command: an update of many that meets a document of an open transaction
+    # waits with the others in hand, and a server may keep the transaction from ending meanwhile.
+    starts = [UpdateOne(_as_read(one), [*starting, *_fence(one, fences)]) for one in documents]
+    for first in range(0, len(starts), _SLICE):
+        done = await db.tasks.bulk_write(starts[first : first + _SLICE], ordered=False)
         started += done.modified_count
         reached("claimed")
-    locked = [
-        UpdateOne(_as_read([one]), [*starting, {"$set": {"fence": fences[one["_id"]]}}])
-        for one in documents
-        if "lock" in one
-    ]
-    if locked:
-        started += (await db.tasks.bulk_write(locked, ordered=False)).modified_count
     if started < len(documents):
         wanted = {"_id": {"$in": [one["_id"] for one in documents]}, "claim": token}
         mine = {one["_id"] async for one in db.tasks.find(wanted, {"_id": 1})}
@@ -158,10 +153,14 @@ async def _start(
     return [_claim_of(one, worker_id, fences.get(one["_id"])) for one in documents]
 
 
-def _as_read(documents: Sequence[Document]) -> Document:
-    """The filter for these, if they still stand where they were read."""
-    ids, ready = [one["_id"] for one in documents], [one["ready"] for one in documents]
-    return {"_id": {"$in": ids}, "ready": {"$in": ready}}
+def _as_read(document: Document) -> Document:
+    """The filter for it, if it still stands where it was read."""
+    return {"_id": document["_id"], "ready": document["ready"]}
+
+
+def _fence(document: Document, fences: Mapping[str, int]) -> Sequence[Document]:
+    fence = fences.get(document["_id"])
+    return [] if fence is None else [{"$set": {"fence": fence}}]
 
 
 def _starting(worker_id: WorkerId, token: str, now: Json) -> Sequence[Document]:

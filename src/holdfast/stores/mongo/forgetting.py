@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
+from pymongo import UpdateOne
 from pymongo.errors import OperationFailure
 
 from holdfast.core.lifecycle import TERMINAL
@@ -97,10 +98,12 @@ async def _forget_used_up(db: Collections, now: int, oldest: int) -> None:
     """Idempotency keys (of a running task when it has ended: its handler may be inside a
     transaction), and workers.
     """
-    await db.tasks.update_many(
-        {"idempotent_until": {"$lte": now}, "place": {"$ne": Place.RUNNING.value}},
-        {"$unset": {"idempotent": "", "idempotent_until": ""}, "$inc": {"version": 1}},
-    )
+    used_up = {"idempotent_until": {"$lte": now}, "place": {"$ne": Place.RUNNING.value}}
+    change = {"$unset": {"idempotent": "", "idempotent_until": ""}, "$inc": {"version": 1}}
+    some = await db.tasks.find(used_up, {"_id": 1}).limit(_SLICE).to_list()
+    if some:
+        writes = [UpdateOne(one | used_up, change) for one in some]
+        await db.tasks.bulk_write(writes, ordered=False)
     await db.workers.delete_many({"beat_at": {"$lt": oldest}, "status": {"$nin": [*ALIVE]}})
 
 
