@@ -14,9 +14,11 @@ from tests.integration.mongo.test_faults import MoodyServer
 from tests.kit.servers.proxy import Fate
 
 from holdfast.core.query import TaskFilter
+from holdfast.core.record import Changes
 from holdfast.core.task import SubmitOutcome
 from holdfast.errors import StoreUnavailable
 from holdfast.stores.mongo.store import MongoStore
+from holdfast.testing.eventually import eventually
 from holdfast.testing.factories import WINDOW, new_tasks, task_id
 
 INSERT = r"insert.*holdfast\.tasks"
@@ -44,6 +46,15 @@ def url(proxy: MongoProxy) -> str:
     return f"mongodb://{place}?directConnection=true&serverSelectionTimeoutMS=300"
 
 
+async def is_up(store: MongoStore) -> bool:
+    """Whether both ways to the server are found again: for reads, and for transactions."""
+    try:
+        await store.commit(Changes(task_id()))
+        return await store.now() is not None
+    except StoreUnavailable:
+        return False
+
+
 async def test_a_server_that_dies_in_the_middle_is_said_to_be_away_within_seconds(
     server: MoodyServer, proxy: MongoProxy, url: str
 ) -> None:
@@ -64,6 +75,7 @@ async def test_a_server_that_dies_in_the_middle_is_said_to_be_away_within_second
 
         proxy.rule = lambda _: None
         server.start()
+        await eventually(lambda: is_up(store))  # the driver looks for it twice a second
         await store.add(batch, idempotency_window=WINDOW)
         assert await store.count(TaskFilter(), limit=10) == 3
 

@@ -112,13 +112,18 @@ class Ledger:
             if (self._look(new.id) is None) != (new.id not in self.book.tasks):
                 self._fail("commit", new.id, "half of a commit was written")
 
+    def _clashes(self, changes: Changes) -> bool:
+        expected, _ = self.book.expected_answers(changes.tasks, self._clock.now_us())
+        is_repeat = self.notes.is_repeat(changes, self.book.tasks)
+        return expected is None or not (is_repeat or self.notes.clash(changes) is None)
+
     def _commit(self, changes: Changes) -> list[tuple[TaskId, SubmitOutcome]] | None:
         """Write it in the book and say what it must answer; None if it clashes."""
+        if self._clashes(changes):
+            return None
         now = self._clock.now_us()
         expected, fresh = self.book.expected_answers(changes.tasks, now)
         is_repeat = self.notes.is_repeat(changes, self.book.tasks)
-        if expected is None or not (is_repeat or self.notes.clash(changes) is None):
-            return None
         self.seen["commit repeated" if is_repeat else "commit"] += 1
         for new in fresh:
             self.book.create(new, changes.idempotency_window, now)
@@ -178,7 +183,7 @@ class Ledger:
             if rescuer and holds and self.book.is_alive(settlement.worker_id):
                 self._fail("live_worker_rescued", settlement.task_id, f"{settlement.worker_id}")
             also = settlement.also if holds else None
-            clashes = also is not None and self._commit(also) is None
+            clashes = also is not None and self._clashes(also)
             if clashes != (fence in clashed):
                 self._fail("commit", settlement.task_id, f"{settlement.also} clashes: {clashes}")
             if clashes:
@@ -425,6 +430,8 @@ class Ledger:
             known.cause = settlement.cause or known.cause
             known.retrying = settlement.state is State.RETRYING
             known.become_eligible(now)
+        if settlement.also is not None:
+            self._commit(settlement.also)  # after the end of its task, whose keys are free by then
 
     def _judge_decision(self, known: Known, settlement: Settlement) -> None:
         """What the core may decide at most."""
