@@ -42,7 +42,9 @@ def test_locks_stay_exclusive_while_their_holders_are_killed(make_stage: MakeSta
 
     acknowledged = ids(stage.app.submit_many(calls))
     killer.storm(10.0, every=0.8)
-    until(lambda: not stage.unfinished(), within=60)
+    # MongoDB leaves the transaction of a process that died open for a minute, and with it the locks
+    # of its documents: several deaths in a row may hold one key up.
+    until(lambda: not stage.unfinished(), within=240 if stage.is_slow else 60)
 
     starts = sorted(stage.log.starts(), key=lambda start: start.began)
     assert stage.broken(acknowledged, crash_limit=CRASHES) == []

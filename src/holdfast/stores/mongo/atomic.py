@@ -27,8 +27,9 @@ TRANSIENT: Final = "TransientTransactionError"
 UNKNOWN: Final = "UnknownTransactionCommitResult"
 SNAPSHOT: Final = ReadConcern("snapshot")
 _DUPLICATE_KEY: Final = 11000
-_PATIENCE: Final = 60.0
-"""Seconds after which work that others are in the way of all the time is given back."""
+_PATIENCE: Final = 90.0
+"""Seconds after which work that others are in the way of all the time is given back: longer than a
+server leaves the transaction of a client that died open, which is a minute."""
 _UNANSWERED: Final = 5.0
 """Seconds for which a commit without an answer is sent again."""
 _PAUSE: Final = 0.005
