@@ -8,6 +8,7 @@ from concurrent.futures import Future
 
 from holdfast.client import Client
 from holdfast.definitions.registry import Registry
+from holdfast.engine.waking import PassedOn
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
@@ -20,6 +21,7 @@ class AppConnection:
         self, store: Store, dispatcher: Dispatcher, registry: Registry, settings: Settings
     ) -> None:
         self.client = Client(store, dispatcher, registry, settings)
+        self._passed_on = store.passed_on = PassedOn(dispatcher.wake)
         self._store = store
         self._dispatcher = dispatcher
         self._lock = threading.Lock()
@@ -45,6 +47,7 @@ class AppConnection:
         """Let go of the store and the dispatcher. Idempotent."""
         self.is_open = False
         self._opening = None
+        self._passed_on.call()
         await self._dispatcher.close()
         await self._store.close()
 

@@ -31,7 +31,6 @@ from holdfast.definitions.context import current_context
 from holdfast.definitions.new_tasks import TaskMaker
 from holdfast.definitions.readers import read_key, read_name
 from holdfast.definitions.registry import Registry
-from holdfast.engine.waking import wake_next
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
 from holdfast.filters import FilterKeywords, TaskRef, chosen_by, dead_unless_told, read_id, where
 from holdfast.fleet import as_now, knows_queue
@@ -430,11 +429,7 @@ class Client:
 
     async def _cancel(self, which: TaskFilter, *, limit: int) -> Sequence[Task]:
         changed = await self.store.cancel(which, limit=limit)
-        # Which of them held their lock nobody says; a running one still does.
-        ended = [task for task in changed if task.state is not State.RUNNING]
         announce_cancelled(log, changed)
-        locks = {task.lock for task in ended if task.lock is not None}
-        await wake_next(self.store, self.dispatcher.wake, locks)
         return changed
 
     async def _requeue(

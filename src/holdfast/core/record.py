@@ -12,6 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from holdfast.core.gate import Capacity, Count
 from holdfast.core.shown import without
 from holdfast.core.task import NewTask, TaskId
 from holdfast.errors import RecordConflict
@@ -67,14 +68,25 @@ class Delete(NamedTuple):
 class Changes(NamedTuple):
     """What is written together or not at all.
 
-    `id` is of this commit alone: by it a repeat after an unknown outcome is known again. A record
-    is named at most once.
+    `id` is of this commit alone: by it a repeat after an unknown outcome is known again, if it has
+    tasks or records; counts alone may count twice. A record is named at most once. Latches are
+    counted up before everything else and down after it, so whoever stands behind one finds it.
     """
 
     id: str
     tasks: Sequence[NewTask] = ()
     records: Sequence[Put | Delete] = ()
     idempotency_window: float = 0.0
+    counts: Sequence[Count] = ()
+    capacities: Sequence[Capacity] = ()
+
+    @property
+    def ups(self) -> list[Count]:
+        return [count for count in self.counts if count.by > 0]
+
+    @property
+    def downs(self) -> list[Count]:
+        return [count for count in self.counts if count.by <= 0]
 
     @property
     def names(self) -> list[Name]:
@@ -96,20 +108,18 @@ class Kept(NamedTuple):
     written_by: str
 
 
-def decided(
-    changes: Changes, found: Mapping[Name, Kept], known: Collection[TaskId]
-) -> Sequence[Put | Delete]:
-    """Which records to write. `known` are those of the new tasks that exist already.
+def decided(changes: Changes, found: Mapping[Name, Kept], known: Collection[TaskId]) -> Changes:
+    """What to write of these. `known` are those of the new tasks that exist already.
 
-    None of them if this very commit was written before. `RecordConflict` if one of them is not of
-    the version that it must be of: then nothing of the commit is written.
+    Nothing but those tasks if this very commit was written before. `RecordConflict` if a record is
+    not of the version that it must be of: then nothing of the commit is written.
     """
     written = any(kept.written_by == changes.id for kept in found.values())
     if written or any(new.id in known for new in changes.tasks):
-        return ()
+        return changes._replace(records=(), counts=(), capacities=())
     for change in changes.records:
         kept = found.get((change.kind, change.key))
         version = 0 if kept is None else kept.version
         if change.version not in (None, version):
             raise RecordConflict(change.kind, change.key, change.version or 0, version)
-    return changes.records
+    return changes

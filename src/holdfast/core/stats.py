@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from holdfast.core.fleet import WorkerInfo
+from holdfast.core.gate import GateState
 from holdfast.core.priority import MICROSECONDS, Aging
-from holdfast.core.task import Priority, State, Task, TaskId
+from holdfast.core.task import Priority, State, Task
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +99,8 @@ class Standing:
     """The facts behind "why is my task not running?", read at one instant of the store's clock.
 
     `ahead` counts the ready tasks of its queue with a smaller (rank, id), up to `ahead_cap`; None
-    when the task is not ready. `lock_holder` is the task that keeps it blocked.
+    when the task is not ready. `gate` is the one that it stands before if it is blocked,
+    and `ahead_at_gate` how many stand before it there, up to `ahead_cap`.
     `ended_last_minute` is about how many tasks of its queue completed, failed or became dead
     letters within the last 60 s; whether those requeued or forgotten since count is the store's
     choice.
@@ -109,6 +111,7 @@ class Standing:
     queue_paused: bool
     ahead: int | None
     ahead_cap: int
-    lock_holder: TaskId | None
+    gate: GateState | None
+    ahead_at_gate: int | None
     workers: tuple[WorkerInfo, ...]
     ended_last_minute: int = 0

@@ -9,10 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, NamedTuple, NewType
+from typing import TYPE_CHECKING, Any, NamedTuple, NewType
 
 from holdfast.core.shown import decoded, masked, without
 from holdfast.core.trace import trace_id_of, traceparent_of
+
+if TYPE_CHECKING:
+    from holdfast.core.gate import Gate
 
 TaskId = NewType("TaskId", str)
 """A UUIDv7 in its canonical text form: ids sort by the time they were made."""
@@ -124,7 +127,8 @@ class NewTask(NamedTuple):
     Times are durations by the store's clock (`delay`, `expires_in`: seconds) unless the caller
     named an instant (`run_at`, `expires_at`). `head_start` is the microseconds its priority is
     worth in line; the store writes `rank = eligible instant in µs - head_start`. `callback` is the
-    URL to be told of its end.
+    URL to be told of its end. `gates` are those that it must pass beside its `lock`, and `counts`
+    the latches that its end counts down.
     """
 
     id: TaskId
@@ -150,6 +154,8 @@ class NewTask(NamedTuple):
     trace: str | None = None
     parent_id: TaskId | None = None
     callback: str | None = None
+    gates: tuple[Gate, ...] = ()
+    counts: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"NewTask({without(self._asdict().items(), 'payload')})"
@@ -227,6 +233,8 @@ class Task(TaskFields):
     max_retries: int
     retry: str | None = None
     trace: str | None = None
+    gates: tuple[Gate, ...] = ()
+    counts: tuple[str, ...] = ()
     result: bytes | None = field(default=None, repr=False)
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.core.fleet import HTTP, WorkerInfo, WorkerStatus, knows, shown_capabilities
+from holdfast.core.gate import GateKind, key_of
 from holdfast.core.stats import Standing
 from holdfast.core.task import Reason, State, Task
 from holdfast.core.unfit import UNFIT, is_known
@@ -99,12 +100,42 @@ def _held_up(standing: Standing) -> list[tuple[str, str]]:
             )
         )
     if task.state is State.BLOCKED:
-        holder = f"task {standing.lock_holder}" if standing.lock_holder else "another task"
-        reasons.append(("locked", f"Its lock {task.lock!r} is held by {holder}."))
+        reasons.append(_before_gate(standing))
     reasons += _nobody(task, standing.workers)
     if not reasons:
         reasons.append(_in_line(standing))
     return reasons
+
+
+def _before_gate(standing: Standing) -> tuple[str, str]:
+    """Which gate keeps a blocked task, and its place in that line."""
+    gate, ahead = standing.gate, standing.ahead_at_gate or 0
+    if gate is None:
+        return "blocked", "It was let through a moment ago."
+    key, many = repr(key_of(gate.name)), f"{gate.held} of {gate.capacity}"
+    match gate.kind:
+        case GateKind.LOCK:
+            holder = f"task {gate.holder}" if gate.holder else "another task"
+            code, text = "locked", f"Its lock {key} is held by {holder}"
+        case GateKind.LIMIT:
+            code, text = "limited", f"Its limit {key} is used up: {many} are ready or running"
+        case GateKind.SHARE:
+            code, text = "share_used", f"Its share {key} is used up: {many} are in line or running"
+        case GateKind.RATE:
+            when = f"; the next may at {gate.opens_at:%H:%M:%S} UTC" if gate.opens_at else ""
+            code, text = (
+                "rate_limited",
+                f"Its rate {key} is used up: {gate.capacity} a period{when}",
+            )
+        case GateKind.BREAKER:
+            code, text = "breaker_open", f"Its breaker {key} lets {gate.capacity} through for now"
+        case GateKind.LATCH if gate.is_open:
+            code, text = "let_through", f"What it waits for, {key}, has come; it is let through"
+        case GateKind.LATCH:
+            code, text = "dependency", f"It waits for {key}: {gate.left} to go"
+    before = f"{standing.ahead_cap} or more" if ahead >= standing.ahead_cap else str(ahead)
+    place = f"; {before} before it there" if ahead else "; it is next there"
+    return code, f"{text}{place if gate.kind is not GateKind.LATCH else ''}."
 
 
 def _later(task: Task) -> tuple[str, str]:

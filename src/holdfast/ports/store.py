@@ -14,7 +14,7 @@ their own) and `Store`, which is all of them. `stores/memory` is the shortest co
 - Driver errors never leak: `StoreUnavailable` means "not written, try again", anything else is a
   bug.
 - Where a task is (its *place*): **waiting** (run_at in the future), **ready**, **blocked** (its
-  lock is taken), **running**, **done**. Every task is in exactly one. Ready shows as `queued`
+  gate is closed), **running**, **done**. Every task is in exactly one. Ready shows as `queued`
   whatever the task was before, waiting as `queued` or (after a failed attempt) `retrying`. The
   passing of time alone moves nothing: what is due or expired moves at the next claim, whoever
   claims from whatever queue, and readers see it where it is until then.
@@ -23,14 +23,34 @@ their own) and `Store`, which is all of them. `stores/memory` is the shortest co
   task.
 - A duration becomes whole microseconds, rounded to the nearest.
 
-**Locks.** Of all tasks with one lock key at most one is ready or running; the rest are blocked. A
-task that becomes eligible (submitted without delay, due, handed back) takes the key if it is free.
-If the key's ready holder has not started and has a larger (rank, id), they change places: the
-order is by rank, not by arrival. Whenever the holder leaves ready/running for any reason (settled,
-cancelled, expired, handed back), the blocked task with the smallest (rank, id) becomes ready in
-the same step. A holder holds though its queue is paused or no worker has its capabilities. The key
-belongs to (task, attempt). Each claim of a locked task gets a `fence` larger than any given before
-in this store. A key that nobody holds or waits for leaves nothing behind.
+**Gates** (`core.gate`, `core.passing`). A task that becomes eligible (submitted without delay, due,
+handed back) stands before the first of its gates that is closed, **blocked**, and is ready once it
+has passed them all. It holds those behind it until it leaves ready or running or the line of a
+later gate, for any reason (settled, cancelled, expired, handed back); in the same step the first by
+(rank, id) of those who stand there pass, as many as there is room for (at most `passing.SLICE`; an
+open gate's rest passes with the next claims), each on to its next gate or to ready. A holder holds
+though its queue is paused or no worker has its capabilities. A gate that nobody holds, stands
+before or has set the capacity of leaves nothing behind, but for a latch that was opened (kept as
+long as ended tasks are) and the starts of a rate's last period.
+
+- *lock*: one holder. If it is ready, has not started, has no gate after the lock, and has a larger
+  (rank, id) than one who comes, they change places: the order is by rank, not by arrival. Each
+  claim of a locked task gets a `fence` larger than any given before in this store.
+- *limit*, *share*, *breaker*: no more than its capacity hold it.
+- *rate*: those who passed and have not started, plus the starts of the last period, are no more
+  than its capacity. The claim counts the start.
+- *latch*: closed until it was counted down as often as up (`Changes.counts`, `NewTask.counts`), or,
+  if its key is the id of an unfinished task and nobody made it, until that task ends. Unknown ones
+  are open. It opens once; a requeued task's own latch is closed until it ends again, and its end
+  counts no other latch a second time.
+
+A capacity is the one that the newest submit named, or the one set by `Changes.capacities`.
+
+Who opens a store may set `passed_on`: once what let tasks pass their last gate is on disk (`save`,
+`cancel`, `commit`, `Transaction.complete`), it is told the queues in which they are ready now, and
+how many in each: `EVERYBODY` as soon as one of them requires capabilities, as whoever sleeps
+longest may lack them. New tasks of the same commit are left out. It is called in the caller's
+thread, from its event loop, and is a hint: a repeat may tell twice or not at all.
 
 **Order.** `rank` is written when a task first becomes known as eligible at an instant: run_at, or
 now. Retries keep their rank. Requeueing by an operator gives a fresh one. Claims go by (rank, id).
@@ -38,7 +58,7 @@ now. Retries keep their rank. Requeueing by an operator gives a fresh one. Claim
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from datetime import datetime
 from types import TracebackType
@@ -46,6 +66,7 @@ from typing import Protocol, Self
 
 from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.gate import GateState
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, WorkerId
@@ -222,14 +243,11 @@ class TaskStore(Protocol):
         """
         ...
 
-    async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
-        """For which queues' workers there is work under these lock keys: in each, how many ready
-        tasks hold one of them. `EVERYBODY` as soon as one of those requires capabilities: whoever
-        sleeps longest may lack them.
-
-        For waking who may start them once a lock was passed on: a hint, read at one instant, and
-        right as soon as what passed it on has returned. Keys that nobody holds, or whose holder
-        runs, are not counted; a paused queue may be named or not. No keys, no question to a server.
+    async def gates(
+        self, *, names: Collection[str] | None = None, after: str = "", limit: int
+    ) -> Sequence[GateState]:
+        """The gates there are, or those of these names, by name and after that one, `limit` at
+        most.
         """
         ...
 
@@ -406,6 +424,8 @@ class Store(
     Protocol,
 ):
     """The truth. Open it with `async with`."""
+
+    passed_on: Callable[[Mapping[str, int]], None]
 
     @property
     def url(self) -> str:

@@ -65,7 +65,7 @@ class RemoteWorkers:
         self.timeout_of = judge.timeout_of
         """How many seconds an attempt may take, if there is a limit."""
         # It must tell others of all that they would not find soon by looking: it runs nothing.
-        self._waker = Waker(store, dispatcher.wake, nudge=self._nudge, ahead=settings.poll)
+        self._waker = Waker(dispatcher.wake, nudge=self._nudge, ahead=settings.poll)
         settling = Settling(store, judge, self._waker, self._gate)
         self._leases = Leases(store, settling, judge.timeout_of, grace=grace)
         self._registrations = Registrations(store, heartbeat=settings.heartbeat)
@@ -223,9 +223,8 @@ class RemoteWorkers:
         return left
 
     async def close(self) -> None:
-        """Answer every poll that waits, call the last who are next, let go of the listeners."""
+        """Answer every poll that waits, let go of the listeners."""
         await self._polls.close()
-        await self._waker.finish()
 
     def _bounded(self, report: Report) -> Report:
         """The report with as much of its log as the attempt may still write."""

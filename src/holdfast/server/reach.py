@@ -84,8 +84,10 @@ class Reach:
         await self._find(task_id)
         if not self._bounds.is_narrow:
             return await self._client.why(task_id)
-        # Who holds its lock may be another's.
-        return explain(replace(await self._client.standing(task_id), lock_holder=None))
+        # Who holds its gate may be another's.
+        standing = await self._client.standing(task_id)
+        gate = standing.gate and replace(standing.gate, holder=None)
+        return explain(replace(standing, gate=gate))
 
     async def cancel(self, task_id: str) -> Task:
         await self._refuse_to_steer(task_id)

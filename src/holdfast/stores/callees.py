@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from holdfast.ports.dispatcher import EVERYBODY
 
@@ -15,3 +15,7 @@ def callees(ready: Iterable[tuple[str, Collection[str], int]]) -> dict[str, int]
         more = EVERYBODY if requires else number
         counts[queue] = min(EVERYBODY, counts.get(queue, 0) + more)
     return counts
+
+
+def tell_nobody(_queues: Mapping[str, int]) -> None:
+    """What `Store.passed_on` is until somebody sets it."""

@@ -58,6 +58,8 @@ def created(new: NewTask, now: int) -> Task:
         trace=new.trace,
         parent_id=new.parent_id,
         callback=new.callback,
+        gates=new.gates,
+        counts=new.counts,
     )
 
 
@@ -103,7 +105,7 @@ def reported(task: Task, report: Report) -> Task:
 
 
 def renewed(task: Task, due: int, head_start: int) -> Task:
-    """An ended task as an operator starts it again."""
+    """An ended task as an operator starts it again. Its first end was counted; this one is not."""
     return replace(
         task,
         state=State.QUEUED,
@@ -119,6 +121,7 @@ def renewed(task: Task, due: int, head_start: int) -> Task:
         reason=None,
         progress=None,
         cancel_requested=False,
+        counts=(),
     )
 
 

@@ -71,7 +71,7 @@ class Outcomes:
         if claim.name in self._forgetful:
             self._forget(claim.task_id)
         if claim.lock is not None:
-            self._waker.let_go((claim.lock,))
+            self._waker.let_go()
 
     def clashed(self, refusal: Refusal) -> None:
         """What its handler submitted cannot be, so neither can its success."""

@@ -86,7 +86,7 @@ class Parts:
             on_refused=self.membership.refused,
         )
         self._store = store
-        self.waker = Waker(store, dispatcher.wake, own=settings.served_queues, nudge=self._nudge)
+        self.waker = Waker(dispatcher.wake, nudge=self._nudge)
         self.forgetter = Forgetter(store, registry)
         self.outcomes = Outcomes(
             registry,

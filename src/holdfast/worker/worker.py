@@ -150,7 +150,6 @@ class Worker:
             parts.slots.stop(StopReason.DRAINED)
             await _ended(feeding, within=LAST_SAVES)
             await self._save_the_rest(parts, saving)
-            await parts.waker.finish()
             await end(chores)
             await parts.close()
             await parts.membership.retire()

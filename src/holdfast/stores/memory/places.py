@@ -1,31 +1,22 @@
 """Where every task is: waiting, ready, blocked, running or done; and who has which key.
 
 All changes go through `Places.put`, which takes a task out of the place it is in and puts it where
-its state and `run_at` say. Of one lock key's eligible tasks the smallest (rank, id) is ready unless
-one runs; that invariant, kept at every step, is all there is to locks.
+its state and `run_at` say. What it touches of gates is then gone through (`gates.py`).
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
+from bisect import bisect_left
 from dataclasses import replace
 from itertools import islice
 
+from holdfast.core.gate import to_pass
 from holdfast.core.lifecycle import TERMINAL
+from holdfast.core.passing import Parked
 from holdfast.core.task import State, Task, TaskId
+from holdfast.stores.memory.gates import Gates
+from holdfast.stores.memory.sorted_ids import SortedIds
 from holdfast.stores.values import in_us
-
-
-class SortedIds(list[tuple[int, TaskId]]):
-    """(number, id) pairs, smallest first."""
-
-    def add(self, number: int, task_id: TaskId) -> None:
-        insort(self, (number, task_id))
-
-    def drop(self, number: int, task_id: TaskId) -> None:
-        index = bisect_left(self, (number, task_id))
-        if self[index : index + 1] == [(number, task_id)]:
-            del self[index]
 
 
 class Places:
@@ -35,17 +26,15 @@ class Places:
         self.tasks: dict[TaskId, Task] = {}
         self.waiting = SortedIds()  # by run_at
         self.ready = SortedIds()  # by rank
-        self.blocked: dict[str, SortedIds] = {}  # by lock key, then rank
+        self.gates = Gates(self)
         self.running: set[TaskId] = set()
         self.expiring = SortedIds()  # by expires_at, what is not running
-        self.holders: dict[str, TaskId] = {}  # by lock key: ready or running
         self.unique: dict[tuple[str, str], TaskId] = {}  # of unfinished tasks
 
     def put(self, task: Task, now: int) -> None:
         """Write the task and move it to where it now belongs."""
         old = self.tasks.get(task.id)
-        if old:
-            self._leave(old, starting=task.state is State.RUNNING)
+        touched = self._leave(old, task, now) if old else set()
         self.tasks[task.id] = task
         self._mind_unique_key(task)
         if task.state is State.RUNNING:
@@ -55,13 +44,19 @@ class Places:
                 self.expiring.add(in_us(task.expires_at), task.id)
             if in_us(task.run_at) > now:
                 self.waiting.add(in_us(task.run_at), task.id)
+            elif gates := to_pass(task.lock, task.gates):
+                touched.add(self.park(Parked(task.rank, task.id, gates, 0)))
             else:
-                self._line_up(task)
+                self.line_up(task.id)
+        elif old and old.state not in TERMINAL:
+            touched |= self.gates.count_end(task, now)
+        self.gates.let_pass(touched, now)
 
     def promote(self, now: int) -> None:
         """Move everything that is due."""
         while self.waiting and self.waiting[0][0] <= now:
             self.put(self.tasks[self.waiting[0][1]], now)
+        self.gates.look_again(now)
 
     def next_expired(self, now: int) -> Task | None:
         """A task that is past its expiry and not running."""
@@ -69,8 +64,7 @@ class Places:
         return self.tasks[self.expiring[0][1]] if found else None
 
     def is_ready(self, task: Task) -> bool:
-        index = bisect_left(self.ready, (task.rank, task.id))
-        return self.ready[index : index + 1] == [(task.rank, task.id)]
+        return self.ready.has(task.rank, task.id)
 
     def ahead(self, task: Task, cap: int) -> int | None:
         """How many ready tasks of its queue stand before it; None if it does not stand in line."""
@@ -86,6 +80,16 @@ class Places:
             return False
         return self.unique.get((task.name, task.unique_key), task.id) != task.id
 
+    def line_up(self, task_id: TaskId) -> None:
+        """Make a task ready."""
+        task = self.tasks[task_id] = replace(self.tasks[task_id], state=State.QUEUED)
+        self.ready.add(task.rank, task_id)
+
+    def park(self, parked: Parked) -> str:
+        """Put a task before its next gate, and say which that is."""
+        self.tasks[parked.id] = replace(self.tasks[parked.id], state=State.BLOCKED)
+        return self.gates.park(parked)
+
     def _mind_unique_key(self, task: Task) -> None:
         if task.unique_key is None:
             return
@@ -94,43 +98,19 @@ class Places:
         else:
             del self.unique[task.name, task.unique_key]
 
-    def _leave(self, task: Task, *, starting: bool) -> None:
-        self.running.discard(task.id)
-        self.waiting.drop(in_us(task.run_at), task.id)
-        self.ready.drop(task.rank, task.id)
-        if task.expires_at:
-            self.expiring.drop(in_us(task.expires_at), task.id)
-        if task.lock is None or starting:
-            return  # a holder that starts takes its key along
-        rivals = self.blocked.get(task.lock, SortedIds())
-        rivals.drop(task.rank, task.id)
-        if self.holders.get(task.lock) == task.id:
-            del self.holders[task.lock]
-            if rivals:
-                self._make_ready(self.tasks[rivals.pop(0)[1]])
-        if not rivals:
-            self.blocked.pop(task.lock, None)
-
-    def _line_up(self, task: Task) -> None:
-        """Make an eligible task ready, or blocked if another has or deserves its lock."""
-        holder = self.tasks[self.holders[task.lock]] if task.lock in self.holders else None
-        if holder is None:
-            self._make_ready(task)
-        elif holder.state is not State.RUNNING and (task.rank, task.id) < (holder.rank, holder.id):
-            self.ready.drop(holder.rank, holder.id)
-            self._block(holder)
-            self._make_ready(task)
-        else:
-            self._block(task)
-
-    def _make_ready(self, task: Task) -> None:
-        if task.state is not State.QUEUED:
-            self.tasks[task.id] = replace(task, state=State.QUEUED)
-        self.ready.add(task.rank, task.id)
-        if task.lock is not None:
-            self.holders[task.lock] = task.id
-
-    def _block(self, task: Task) -> None:
-        assert task.lock is not None
-        self.tasks[task.id] = replace(task, state=State.BLOCKED)
-        self.blocked.setdefault(task.lock, SortedIds()).add(task.rank, task.id)
+    def _leave(self, old: Task, new: Task, now: int) -> set[str]:
+        """Take a task out of its place; answers the gates that this touches."""
+        was_ready, was_running = self.is_ready(old), old.id in self.running
+        self.running.discard(old.id)
+        self.waiting.drop(in_us(old.run_at), old.id)
+        self.ready.drop(old.rank, old.id)
+        if old.expires_at:
+            self.expiring.drop(in_us(old.expires_at), old.id)
+        if old.state in TERMINAL:
+            self.gates.close_again(old.id)
+        if new.state is State.RUNNING:
+            self.gates.start(old, now)
+            return set()
+        if was_ready or was_running:
+            return self.gates.let_go(old, started=was_running)
+        return self.gates.unpark(old)

@@ -28,14 +28,15 @@ from holdfast.core.attempt import (
     clashed,
 )
 from holdfast.core.callback import Callback
+from holdfast.core.gate import GateState
 from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead, ended_idle_as
 from holdfast.core.query import Order, Page, TaskFilter, page_of, read_cursor
-from holdfast.core.record import Changes, Delete, Put, decided
+from holdfast.core.record import Changes, decided
 from holdfast.core.stats import Depth, QueueStats, Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, State, Task, TaskId, WorkerId
 from holdfast.errors import WorkerGone
 from holdfast.ports.clock import Clock
-from holdfast.stores.callees import callees
+from holdfast.stores.callees import callees, tell_nobody
 from holdfast.stores.keys import KeyBook, Plan
 from holdfast.stores.memory.callbacks import CallbackBook
 from holdfast.stores.memory.fleet import KeepsWorkers
@@ -67,6 +68,7 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
 
     def __init__(self, *, clock: Clock | None = None) -> None:
         super().__init__(clock)
+        self.passed_on = tell_nobody
         self._places = Places()
         self._tasks = self._places.tasks
         self._attempts: dict[TaskId, list[Attempt]] = {}
@@ -83,7 +85,9 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
 
     async def commit(self, changes: Changes) -> Sequence[Added]:
         with self._lock:
-            return self._write_changes(changes, self._clock.now_us())
+            answers = self._write_changes(changes, self._clock.now_us())
+        self._tell()
+        return answers
 
     async def get(self, task_id: TaskId) -> Task | None:
         with self._lock:
@@ -141,9 +145,9 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
             in_line = (task_id for _, task_id in self._places.ready)
             chosen = list(islice(filter(fits, in_line), limit))
             claims = [self._start(self._tasks[task_id], worker_id, now) for task_id in chosen]
-            due = (at - now for at, task_id in self._places.waiting if fits(task_id))
-            earliest = next(due, None)
-            return Claimed(claims, None if earliest is None else earliest / 1e6)
+            due = next((at for at, task_id in self._places.waiting if fits(task_id)), None)
+            moments = [at for at in (due, self._places.gates.next_look()) if at is not None]
+            return Claimed(claims, (min(moments) - now) / 1e6 if moments else None)
 
     async def save(self, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
         with self._lock:
@@ -157,7 +161,8 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
                     refusals.append(self._refuse(task, settlement))
                     if task:
                         self._note(task.id, "late_result_refused", now, settlement)
-            return refusals
+        self._tell()
+        return refusals
 
     async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
         with self._lock:
@@ -192,7 +197,9 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
                     self._note(task.id, "cancel_requested", now)
                 else:
                     self._end(self._tasks[task.id], reason, now)
-            return [self._tasks[task.id] for task in chosen]
+            changed = [self._tasks[task.id] for task in chosen]
+        self._tell()
+        return changed
 
     async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
         with self._lock:
@@ -236,6 +243,7 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
             oldest[State.DEAD_LETTER] = as_time(now - span_us(dead_letter_retention))
             self._keys.forget(used_up=now)
             self._forget_workers(as_time(now - span_us(retention)))
+            self._places.gates.forget_latches(now - span_us(retention))
             too_old = (
                 task
                 for task in self._matching(TaskFilter(states=TERMINAL))
@@ -248,14 +256,17 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
             task = self._tasks.get(task_id)
             if task is None:
                 return None
-            blocked_by = task.lock if task.state is State.BLOCKED else None
+            gate = self._places.gates.gate_before(task)
             return Standing(
                 now=as_time(self._clock.now_us()),
                 task=task,
                 queue_paused=task.queue in self._paused,
                 ahead=self._places.ahead(task, _AHEAD_CAP),
                 ahead_cap=_AHEAD_CAP,
-                lock_holder=self._places.holders[blocked_by] if blocked_by is not None else None,
+                gate=next(
+                    (each for each in self._places.gates.states() if each.name == gate), None
+                ),
+                ahead_at_gate=self._places.gates.ahead(gate, task) if gate else None,
                 workers=self._newest_workers(),
                 ended_last_minute=self._ended_since(task.queue, self._clock.now_us() - _MINUTE),
             )
@@ -268,11 +279,13 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
             aged = (t for t in ready if t.priority is priority and queue in (None, t.queue))
             return min(limit, sum(1 for _ in aged))
 
-    async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
+    async def gates(
+        self, *, names: Collection[str] | None = None, after: str = "", limit: int
+    ) -> Sequence[GateState]:
         with self._lock:
-            holders = (self._tasks[self._places.holders[key]] for key in self._held(keys))
-            ready = [task for task in holders if task.state is not State.RUNNING]
-            return callees((task.queue, task.requires, 1) for task in ready)
+            found = self._places.gates.states()
+            wanted = (g for g in found if g.name > after and (names is None or g.name in names))
+            return list(islice(wanted, max(0, limit)))
 
     async def demand(self) -> Mapping[frozenset[str], int]:
         with self._lock:
@@ -356,6 +369,15 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
     ) -> None:
         await self.close()
 
+    def _tell(self) -> None:
+        """Tell of those whom gates let pass."""
+        with self._lock:
+            passed = [self._tasks[task_id] for task_id in self._places.gates.passed_on]
+            self._places.gates.passed_on.clear()
+            ready = [task for task in passed if self._places.is_ready(task)]
+        if ready:
+            self.passed_on(callees((task.queue, task.requires, 1) for task in ready))
+
     # Steps of the above; the lock is held.
 
     def _start(self, task: Task, worker_id: WorkerId, now: int) -> Claim:
@@ -372,7 +394,7 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
         )
         return Claim.of(running)
 
-    def _plan(self, changes: Changes, now: int) -> tuple[Plan, Sequence[Put | Delete]]:
+    def _plan(self, changes: Changes, now: int) -> tuple[Plan, Changes]:
         """What to write of these; raises what they clash with."""
         until, unique = now + span_us(changes.idempotency_window), self._places.unique
         plan = self._keys.plan(
@@ -381,21 +403,29 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
         return plan, decided(changes, self._kept(changes), self._tasks)
 
     def _write_changes(self, changes: Changes, now: int) -> Sequence[Added]:
-        plan, records = self._plan(changes, now)
+        plan, fresh = self._plan(changes, now)
         self._keys.seen.update(plan.seen)
+        gates = self._places.gates
+        gates.count(fresh.ups, now)
+        self._tasks.update((new.id, created(new, now)) for new in plan.fresh)  # known to each other
         for new in plan.fresh:
             self._attempts[new.id], self._events[new.id] = [], []
             self._note(new.id, "submitted", now)
-            self._places.put(created(new, now), now)
-        self._write_records(records, changes.id, now)
+            touched = gates.announce(new.gates)
+            self._places.put(self._tasks[new.id], now)
+            gates.let_pass(touched, now)
+            gates.passed_on.pop(new.id, None)  # whoever submits it tells of it
+        self._write_records(fresh.records, changes.id, now)
+        gates.let_pass(gates.count(fresh.downs, now) | gates.set_capacities(fresh.capacities), now)
         return [Added(id_, outcome, self._tasks[id_].state) for id_, outcome in plan.answers]
 
     def _settle(self, task: Task, settlement: Settlement, now: int) -> Sequence[Refusal]:
         if settlement.also is not None:
             try:
-                self._plan(settlement.also, now)
+                _, also = self._plan(settlement.also, now)
             except CLASHES as clash:
                 return [clashed(settlement, clash)]
+            self._places.gates.count(also.ups, now)  # before its own end counts
         if task.cancel_requested:
             settlement = cancelled_instead(settlement)
         self._attempts[task.id][-1] = replace(
@@ -407,7 +437,8 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
         )
         self._write(settled(task, settlement, now), now)
         if settlement.also is not None:
-            self._write_changes(settlement.also, now)  # after it: its keys are free by now
+            rest = settlement.also._replace(counts=settlement.also.downs)
+            self._write_changes(rest, now)  # after it: its keys are free by now
         return ()
 
     def _end(self, task: Task, reason: Reason, now: int) -> None:
@@ -439,9 +470,6 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
             at=as_time(now), kind=kind, attempt=attempt, worker_id=worker_id, detail=detail
         )
         self._events[task_id].append(event)
-
-    def _held(self, keys: Collection[str]) -> set[str]:
-        return set(keys) & self._places.holders.keys()
 
     def _forget(self, tasks: Sequence[Task]) -> int:
         for task in tasks:

@@ -45,6 +45,8 @@ pytest.register_assert_rewrite(
             "settling",
             "standing",
             "submitting",
+            "gating",
+            "latching",
             "succeeding",
             "transacting",
             "unfit",
@@ -64,7 +66,9 @@ from holdfast.testing.suites.draining import DrainSuite  # noqa: E402
 from holdfast.testing.suites.edges import EdgeSuite  # noqa: E402
 from holdfast.testing.suites.expiring import ExpirySuite  # noqa: E402
 from holdfast.testing.suites.fencing import FenceSuite  # noqa: E402
+from holdfast.testing.suites.gating import GateSuite  # noqa: E402
 from holdfast.testing.suites.idempotency import IdempotencySuite  # noqa: E402
+from holdfast.testing.suites.latching import LatchSuite  # noqa: E402
 from holdfast.testing.suites.listing import FilterSuite, PageSuite  # noqa: E402
 from holdfast.testing.suites.locking import LockSuite  # noqa: E402
 from holdfast.testing.suites.many_processes import ManyProcessesSuite  # noqa: E402
@@ -102,6 +106,8 @@ class StoreConformance(
     PauseSuite,
     LockSuite,
     UnlockSuite,
+    GateSuite,
+    LatchSuite,
     SuccessionSuite,
     SettleSuite,
     UnfitSuite,
@@ -143,9 +149,11 @@ __all__ = [
     "ExpirySuite",
     "FenceSuite",
     "FilterSuite",
+    "GateSuite",
     "HistorySuite",
     "IdempotencySuite",
     "JournalSuite",
+    "LatchSuite",
     "LockSuite",
     "ManyProcessesSuite",
     "OpenSuite",

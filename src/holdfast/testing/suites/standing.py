@@ -48,7 +48,7 @@ class StandingSuite(StoreSuite):
         found = await _standing(store, task)
 
         assert (found.task, found.now) == (await get(store, task), clock.now)
-        assert (found.queue_paused, found.lock_holder, found.workers) == (False, None, ())
+        assert (found.queue_paused, found.gate, found.workers) == (False, None, ())
 
     async def test_it_tells_the_workers_newest_first_with_their_status(
         self, store: Store, clock: FakeClock
@@ -127,14 +127,14 @@ class StandingSuite(StoreSuite):
         holder = await started(store, worker, lock="doc:1")
         blocked = await submit(store, lock="doc:1")
 
-        assert (await _standing(store, blocked)).lock_holder == holder.task_id
-        assert (await _standing(store, holder.task_id)).lock_holder is None
+        assert _holder(await _standing(store, blocked)) == holder.task_id
+        assert (await _standing(store, holder.task_id)).gate is None
         assert await _code(store, blocked) == "locked"
 
     async def test_a_task_blocked_by_a_ready_one_names_it(self, store: Store) -> None:
         ready, blocked = await submit(store, lock="doc:1"), await submit(store, lock="doc:1")
 
-        assert (await _standing(store, blocked)).lock_holder == ready
+        assert _holder(await _standing(store, blocked)) == ready
 
     async def test_it_tells_how_many_of_its_queue_were_run_to_their_end_in_the_last_minute(
         self, store: Store, clock: FakeClock, worker: WorkerId
@@ -236,3 +236,8 @@ class StandingSuite(StoreSuite):
         await save(store, success(await claim_one(store, worker, limit=1)))
         assert (await _standing(store, second)).ahead == 0
         assert (await get(store, second)).state is State.QUEUED
+
+
+def _holder(standing: Standing) -> TaskId | None:
+    assert standing.gate is not None
+    return standing.gate.holder

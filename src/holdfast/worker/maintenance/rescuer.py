@@ -49,7 +49,7 @@ class Rescuer:
         self._settings = settings
         self._own_id = own_id
         self._clock = clock
-        self._waker = waker or Waker(store, dispatcher.wake)
+        self._waker = waker or Waker(dispatcher.wake)
         # A lost worker needs no definitions: its tasks are charged nothing, and wait for nothing.
         self._settling = Settling(store, Judge({}, settings), self._waker, Gate(log))
         self._sweep = min(settings.sweep, settings.lease / 4)
@@ -92,7 +92,6 @@ class Rescuer:
     async def _rescue(self, orphans: Sequence[Claim]) -> None:
         # A refusal means that another rescuer, or the worker itself after all, was faster.
         await self._settling.settle([(claim, WorkerLost(_error(claim))) for claim in orphans])
-        await self._waker.finish()
 
 
 def _error(claim: Claim) -> TaskError:

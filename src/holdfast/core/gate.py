@@ -1,0 +1,144 @@
+"""Gates: the one thing that keeps an eligible task from being ready.
+
+A task names the gates that it must pass. It stands before the first closed one, blocked, in the
+order of rank, and holds those that it has passed until it leaves: by the end of its attempt, a
+cancel, an expiry. The order of passing is the same for every task (`GateKind`, then key), so that
+no two tasks wait for each other. Who passes when is decided in `passing`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+import orjson
+
+from holdfast.core.task import TaskId
+
+UNBOUNDED: Final = 2_147_483_647
+"""The capacity of a gate through which all may pass."""
+
+
+class GateKind(StrEnum):
+    """What opens a gate. In the order of passing."""
+
+    LATCH = "latch"  # once: it was counted down, or its task has ended
+    BREAKER = "breaker"  # what watches for failures sets its capacity: none, one, all
+    LOCK = "lock"  # its one holder left
+    LIMIT = "limit"  # a holder left: so many are ready or running
+    SHARE = "share"  # the same, as the window that one of many has in line
+    RATE = "rate"  # time: so many starts per period
+
+
+_ORDER: Final = {kind: number for number, kind in enumerate(GateKind)}
+
+
+class Gate(NamedTuple):
+    """A gate as a task names it. The newest submit's `capacity` counts, unless an operator has set
+    one; `period` is seconds, of a rate. A lock's capacity is 1, and a latch has none.
+    """
+
+    kind: GateKind
+    key: str
+    capacity: int = 1
+    period: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}:{self.key}"
+
+
+def gate_name(kind: GateKind, key: str) -> str:
+    return f"{kind}:{key}"
+
+
+def latch_of(task_id: TaskId) -> str:
+    """The latch that opens when the task ends."""
+    return f"{GateKind.LATCH}:{task_id}"
+
+
+def kind_of(name: str) -> GateKind:
+    return GateKind(name[: name.index(":")])
+
+
+def key_of(name: str) -> str:
+    return name[name.index(":") + 1 :]
+
+
+def place_of(name: str) -> tuple[int, str]:
+    """Where a gate stands in the order of passing."""
+    return (_ORDER[kind_of(name)], name)
+
+
+def to_pass(lock: str | None, gates: Iterable[Gate]) -> tuple[Gate, ...]:
+    """All gates of a task, its lock among them, in the order of passing."""
+    if lock is None and not gates:
+        return ()
+    own = () if lock is None else (Gate(GateKind.LOCK, lock),)
+    named = {gate.name: gate for gate in (*gates, *own)}
+    return tuple(sorted(named.values(), key=lambda gate: (_ORDER[gate.kind], gate.name)))
+
+
+def gates_text(gates: tuple[Gate, ...]) -> str | None:
+    """As stores keep them beside a task: JSON, None for no gates."""
+    if not gates:
+        return None
+    return orjson.dumps([[g.kind, g.key, g.capacity, g.period] for g in gates]).decode()
+
+
+@lru_cache(maxsize=4096)
+def gates_from(text: str | None) -> tuple[Gate, ...]:
+    """What `gates_text` wrote."""
+    given = orjson.loads(text) if text else ()
+    return tuple(Gate(GateKind(kind), *rest) for kind, *rest in given)
+
+
+class Count(NamedTuple):
+    """Change a latch: up by so many (it is made if it is new), or down. At zero it opens, once and
+    for all; what comes later changes nothing, nor does counting down what is unknown. `failed` of
+    those counted down did not go well.
+    """
+
+    latch: str
+    by: int
+    failed: int = 0
+
+
+class Capacity(NamedTuple):
+    """An operator's or a breaker's word on how many may pass a gate; None: what tasks say."""
+
+    gate: str
+    capacity: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateState:
+    """A gate as it is now, for people and for `why`.
+
+    `held` is how many have passed and not left (of a rate: those that have not started). `parked`
+    is how many stand before it, counted up to `PARKED_CAP`. `holder` is a lock's. `opens_at` is
+    when it will be looked at again by itself. Of a latch: `left` counts, `failed` of them, open or
+    not.
+    """
+
+    name: str
+    capacity: int = 1
+    pinned: bool = False
+    held: int = 0
+    parked: int = 0
+    holder: TaskId | None = None
+    opens_at: datetime | None = None
+    left: int = 0
+    failed: int = 0
+    is_open: bool = False
+
+    @property
+    def kind(self) -> GateKind:
+        return kind_of(self.name)
+
+
+PARKED_CAP: Final = 1000
