@@ -207,7 +207,9 @@ MEANINGS = {
     "max_connections": "clients connected to one server at once; then idle ones make way",
     "rate_limit": "requests a second per token, then 429; `0` for no limit",
     "request_timeout": "time a client gets to send a request",
-    "callback_hosts": "hosts that callbacks may reach though their address is not public",
+    "callback_hosts": "hosts (or `host:port`) that callbacks may reach though they are not public, "
+    "or their port is neither 80 nor 443",
+    "callback_previous_secret": "signs callbacks too, while receivers learn the new secret",
     "callback_secret": "signs callbacks",
     "log_level": "least that is logged (`--log-level`): `debug`, `info`, `warning`, `error`",
     "log_format": "`text`, or `json` for one object a line (`--json`)",

@@ -19,12 +19,12 @@ from holdfast import pauses
 from holdfast.announcing import Gate, announce_cancelled, announce_requeued
 from holdfast.core import keys
 from holdfast.core.attempt import History
-from holdfast.core.callback import Callback
+from holdfast.core.callback import notice_id, requeues, with_notices
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
-from holdfast.core.task import Added, NewTask, Priority, State, Task, TaskId, WorkerId
+from holdfast.core.task import Added, Cause, NewTask, Priority, State, Task, TaskId, WorkerId
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
 from holdfast.definitions.context import current_context
@@ -66,7 +66,8 @@ class Client:
         self.settings = settings
         self.tokens = Tokens(store)
         self._head_starts = {p: settings.aging.head_start(p) for p in Priority}
-        self.new_tasks = TaskMaker(settings, self._head_starts).make
+        self._maker = TaskMaker(settings, self._head_starts)
+        self.new_tasks = self._maker.make
         """The tasks of calls, for somebody else to store."""
         self._clock: tuple[datetime, float] | None = None
         self._gate = Gate(log)
@@ -110,7 +111,7 @@ class Client:
         with keys.as_given():
             added = await self.store.add(tasks, idempotency_window=window)
         self.dispatcher.added(_counts(tasks))
-        return self._said(tasks, added)
+        return self._said(tasks, added, len(calls))
 
     def submit_within(self, calls: Sequence[Call[Any]], connection: object) -> Sequence[Added]:
         """Store tasks inside the transaction that is open on the caller's connection.
@@ -125,7 +126,7 @@ class Client:
             with keys.as_given():
                 added = self.store.add_within(connection, tasks, idempotency_window=window)
             self.dispatcher.added_within(_counts(tasks))
-            return self._said(tasks, added)
+            return self._said(tasks, added, len(calls))
 
         return self.registry.middleware.around_submit_now(calls, add)
 
@@ -140,7 +141,7 @@ class Client:
             with keys.as_given():
                 added = await store.add_within_async(connection, tasks, idempotency_window=window)
             self.dispatcher.added_within(_counts(tasks))
-            return self._said(tasks, added)
+            return self._said(tasks, added, len(calls))
 
         return await self.registry.middleware.around_submit(calls, add)
 
@@ -201,7 +202,10 @@ class Client:
     async def history(self, task_id: TaskRef) -> History:
         """Every attempt and event of a task."""
         wanted = read_id(task_id)
-        return _found(await self.store.history(wanted), wanted)
+        history = _found(await self.store.history(wanted), wanted)
+        ends = 1 + requeues(history)
+        notices = [await self.store.get(notice_id(wanted, end)) for end in range(ends)]
+        return with_notices(history, [notice for notice in notices if notice])
 
     async def why(self, task_id: TaskRef) -> Why:
         """Why the task is not running, in words, with its place in line."""
@@ -375,16 +379,6 @@ class Client:
             if gone < SLICE:
                 return done
 
-    async def due_callbacks(self, *, limit: int, lease: float) -> Sequence[Callback]:
-        """Notices of ended tasks that are due, this caller's alone for `lease` seconds."""
-        return await self.store.due_callbacks(limit=limit, lease=lease)
-
-    async def callback_done(
-        self, callback: Callback, *, retry_in: float | None = None, error: str | None = None
-    ) -> bool:
-        """Say how a delivery went; False if the notice was no longer the caller's."""
-        return await self.store.callback_done(callback, retry_in=retry_in, error=error)
-
     async def migrate(self) -> Sequence[int]:
         """Bring the store's schema to this release's version; the versions applied."""
         return await self.store.migrate()
@@ -404,10 +398,13 @@ class Client:
         """What is wrong with the store, in sentences; nothing if it is well."""
         return await self.store.check()
 
-    def _said(self, tasks: Sequence[NewTask], added: Sequence[Added]) -> Sequence[Added]:
+    def _said(
+        self, tasks: Sequence[NewTask], added: Sequence[Added], number: int
+    ) -> Sequence[Added]:
+        """The answers to those that were called for, without those to their notices."""
         if self._gate.is_open():
             self._gate.submitted(tasks, added)
-        return added
+        return added[:number]
 
     def _refuse_to_wait_for_itself(self) -> None:
         running = current_context()
@@ -445,7 +442,25 @@ class Client:
         in_line = [task for task in changed if task.state is not State.BLOCKED]
         if in_line:
             self.dispatcher.wake(_counts(in_line))
+        await self._tell_again(changed)
         return changed
+
+    async def _starts_anew(self, task_id: TaskId) -> int:
+        """How often it was started again."""
+        history = await self.store.history(task_id)
+        return 0 if history is None else requeues(history)
+
+    async def _tell_again(self, changed: Sequence[Task]) -> None:
+        """Send a notice of the next end, too, unless that of the last is still under way: it goes
+        back behind the task's end by itself.
+        """
+        notices = [
+            self._maker.notice(task, end=await self._starts_anew(task.id))
+            for task in changed
+            if task.callback is not None and task.cause is Cause.OPERATOR
+        ]
+        if notices:
+            await self.store.add(notices, idempotency_window=0.0)
 
 
 _QUEUE: Final[Callable[[object], str]] = attrgetter("queue")

@@ -81,6 +81,7 @@ class SettingsKeywords(TypedDict, total=False):
     rate_limit: float | None
     request_timeout: Duration | None
     callback_hosts: Names | None
+    callback_previous_secret: str | None
     callback_secret: str | None
     log_level: str | None
     log_format: str | None
@@ -147,6 +148,7 @@ class Settings:
     rate_limit: float = 0.0
     request_timeout: float = 30.0
     callback_hosts: frozenset[str] = frozenset()
+    callback_previous_secret: str | None = field(default=None, repr=False)
     callback_secret: str | None = field(default=None, repr=False)
     log_level: str = "info"
     log_format: str = "text"
@@ -481,6 +483,7 @@ _READERS: dict[str, Callable[[object], object]] = {
     "rate_limit": _rate,
     "request_timeout": _duration,
     "callback_hosts": _name_set,
+    "callback_previous_secret": _secret,
     "callback_secret": _secret,
     "log_level": _word(LEVELS),
     "log_format": _word(FORMATS),

@@ -12,8 +12,8 @@ from tests.conformance.pair import MANY, Pair, Refused
 
 from holdfast import pauses
 from holdfast.core.attempt import Claim, Report
-from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerStatus
+from holdfast.core.gate import Capacity, Count, Gate, GateKind
 from holdfast.core.lifecycle import (
     Failed,
     Outcome,
@@ -24,6 +24,7 @@ from holdfast.core.lifecycle import (
     WorkerLost,
 )
 from holdfast.core.query import Order, TaskFilter
+from holdfast.core.record import Changes, Put
 from holdfast.core.task import Cost, NewTask, Priority, Progress, State, TaskId, WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.factories import HEAD_STARTS, new_task, settled, task_error, worker_info
@@ -34,6 +35,15 @@ SECONDS = (0.0, 0.000_001, 0.5, 1.0, 5.0, 30.0)
 QUEUES = ("default", "mail")
 CAPABILITIES = ("gpu", "fast")
 LOCKS = ("k", "l", "m")
+GATES = (
+    Gate(GateKind.LIMIT, "a", 2),
+    Gate(GateKind.LIMIT, "b", 1),
+    Gate(GateKind.SHARE, "a", 3),
+    Gate(GateKind.BREAKER, "c", 4),
+    Gate(GateKind.RATE, "d", 2, 30.0),
+    Gate(GateKind.LATCH, "group"),
+)
+LATCHES = ("latch:group", "latch:other")
 
 
 class Life:
@@ -44,7 +54,7 @@ class Life:
         self.known: list[NewTask] = []
         self.held: list[Claim] = []
         self.workers: list[WorkerId] = []
-        self.notices: list[Callback] = []
+        self.commits = 0
         self.steady = self._enlist()
         self.workers.append(self._enlist())
 
@@ -127,18 +137,17 @@ class Life:
         if draw.random() < 0.5:
             self.workers.append(self._enlist())
 
-    def call_back(self, draw: random.Random) -> None:
-        """Take notices, and say of those taken at some time how it went."""
-        limit = draw.randint(0, 3)
-        taken = self.pair.both(lambda store: store.due_callbacks(limit=limit, lease=5.0))
-        if not isinstance(taken, Refused):
-            self.notices += taken
-        retry_in, error = draw.choice(((None, None), (None, "gone"), (2.0, "busy")))
-        for notice in draw.sample(self.notices, min(len(self.notices), 2)):
-            self.pair.both(
-                lambda store, it=notice: store.callback_done(it, retry_in=retry_in, error=error)  # type: ignore[misc]
-            )
-        self.notices = self.notices[-6:]
+    def change_gates(self, draw: random.Random) -> None:
+        """Count latches up and down, and let operators say how many may pass."""
+        self.commits += 1
+        note = [Put("note", str(self.commits), "{}")]
+        counts = [Count(draw.choice(LATCHES), draw.choice((-2, -1, -1, 1, 2)), draw.randint(0, 1))]
+        gate = draw.choice(GATES[:5])
+        capacities = [Capacity(gate.name, draw.choice((None, None, 0, 1, 5)))]
+        chosen = draw.choice(((counts, []), ([], capacities), (counts, capacities)))
+        changes = Changes(f"commit {self.commits}", (), note, 0.0, *chosen)
+        self.pair.both(lambda store: store.commit(changes))
+        self.pair.both(lambda store: store.gates(limit=MANY))
 
     def look(self, draw: random.Random) -> None:
         where, limit = self._filter(draw), draw.randint(1, 4)
@@ -185,9 +194,20 @@ class Life:
             lock=draw.choice((None, None, None, *LOCKS)),
             requires=_seldom(draw, frozenset(draw.sample(CAPABILITIES, 1))) or frozenset(),
             callback=_seldom(draw, "https://example.com"),
+            gates=tuple(self._gates(draw)),
+            counts=tuple(_seldom(draw, draw.sample(LATCHES, 1)) or ()),
             tags=tuple(draw.sample(("a", "b", "c"), draw.randint(0, 2))),
             owner=draw.choice((None, "ann")),
         )
+
+    def _gates(self, draw: random.Random) -> list[Gate]:
+        """Mostly none; of one kind or of several; now and then the latch of another task."""
+        if draw.random() < 0.7:
+            return []
+        gates = draw.sample(GATES, draw.choice((1, 1, 2, 3)))
+        if self.known and draw.random() < 0.4:
+            gates.append(Gate(GateKind.LATCH, draw.choice(self.known[-20:]).id))
+        return gates
 
     def _claim(
         self, worker: WorkerId, queues: list[str] | None, capabilities: frozenset[str], limit: int

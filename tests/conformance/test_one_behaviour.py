@@ -75,8 +75,8 @@ class TwoStores(RuleBasedStateMachine):
         self._life.change_workers(draw)
 
     @rule(draw=draws)
-    def call_back(self, draw: random.Random) -> None:
-        self._life.call_back(draw)
+    def change_gates(self, draw: random.Random) -> None:
+        self._life.change_gates(draw)
 
     @rule(draw=draws)
     def look(self, draw: random.Random) -> None:
@@ -129,7 +129,7 @@ def live(pair: Pair, seed: int, *, steps: int) -> None:
         life.let_time_pass: 3,
         life.operate: 4,
         life.change_workers: 1,
-        life.call_back: 2,
+        life.change_gates: 2,
         life.look: 1,
     }
 

@@ -12,6 +12,7 @@ from holdfast.cli import words
 from holdfast.cli.command import CommandFailed, Session, with_client, with_making_client
 from holdfast.cli.screen import Answer, Screen
 from holdfast.core.task import Json
+from holdfast.server.callbacks.signing import own_secret
 
 if TYPE_CHECKING:
     from holdfast.core.token import Bounds, Token
@@ -76,10 +77,21 @@ async def create(
         rate=rate,
     )
 
-    def human(screen: Screen) -> None:
-        screen.line(text)
+    own = {"token": text, "callback_secret": own_secret(session.client.settings, token.id)}
+    return Answer(token_answer(token) | own, lambda screen: screen.line(text))
 
-    return Answer(token_answer(token) | {"token": text}, human)
+
+@app.command("callback-secret")
+@with_client
+async def callback_secret(
+    session: Session,
+    token_id: Annotated[str, typer.Argument(metavar="ID", help="The token's id, or its text.")],
+) -> Answer:
+    """Show what callbacks of a token's tasks are signed with, for whoever receives them."""
+    secret = own_secret(session.client.settings, _read_id(token_id))
+    if secret is None:
+        raise CommandFailed("no_callbacks", "there are no callbacks here: set `callback_secret`.")
+    return Answer({"callback_secret": secret}, lambda screen: screen.line(secret))
 
 
 @app.command("list")

@@ -185,9 +185,12 @@ TOKEN = JsonForm(TokenAnswer, Token)
 
 @exact
 class NewTokenAnswer(TokenAnswer):
-    """A new token. `token` is shown this once."""
+    """A new token. `token` is shown this once. `callback_secret` is what callbacks of its tasks are
+    signed with, beside the server's own secret; null if the server has none.
+    """
 
     token: str
+    callback_secret: str | None
 
 
 @exact

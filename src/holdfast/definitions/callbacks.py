@@ -17,6 +17,8 @@ from urllib.parse import SplitResult, urlsplit
 from holdfast.errors import InvalidOption
 
 LONGEST = 2000
+USUAL_PORTS: Final = frozenset({80, 443})
+"""Elsewhere mail, databases and the like may listen: whoever submits must not speak to them."""
 
 _PRINTABLE: Final = re.compile(r"[!-~]+", re.ASCII)
 _NAT64: Final = ipaddress.ip_network("64:ff9b::/96")
@@ -34,17 +36,34 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 def check_callback(url: object, allowed_hosts: Collection[str] = ()) -> str:
     """The URL, if it may be called; else `InvalidOption` says why not.
 
-    Hosts in `allowed_hosts` may be anything, a private address too.
+    Hosts in `allowed_hosts`, by name or as `host:port`, may be anything, a private address too.
     """
     parts = _parts(url)
-    host = parts.hostname or ""
-    if host not in allowed_hosts and not _may_be_public(host):
+    host, port = parts.hostname or "", port_of(parts)
+    if is_allowed(host, port, allowed_hosts):
+        return str(url)
+    if not _may_be_public(host):
         raise InvalidOption(
             "callback",
             f"{host!r} is not a public address, so it is not called. If it is meant, add it to the "
             "setting `callback_hosts`.",
         )
+    if port not in USUAL_PORTS:
+        raise InvalidOption(
+            "callback",
+            f"port {port} is not called, only 80 and 443. If it is meant, add '{host}:{port}' to "
+            "the setting `callback_hosts`.",
+        )
     return str(url)
+
+
+def port_of(parts: SplitResult) -> int:
+    return parts.port or (443 if parts.scheme == "https" else 80)
+
+
+def is_allowed(host: str, port: int, allowed_hosts: Collection[str]) -> bool:
+    """Whether it was allowed by name."""
+    return host in allowed_hosts or f"{host}:{port}" in allowed_hosts
 
 
 def is_public(address: Address) -> bool:

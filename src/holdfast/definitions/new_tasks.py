@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from holdfast.core.callback import notice
 from holdfast.core.ids import marked
-from holdfast.core.task import NewTask, Priority, TaskId
+from holdfast.core.task import NewTask, Priority, Task, TaskId
 from holdfast.definitions.call import Call
 from holdfast.definitions.tracing import current_traceparent
 from holdfast.ids import IdMaker
@@ -31,24 +32,43 @@ class TaskMaker:
         mark: bytes | None = None,
         traceparent: str | None = None,
     ) -> Sequence[NewTask]:
-        """The tasks of these calls, each with an id. Those that name no trace belong to
-        `traceparent`, else to that of the caller.
+        """The tasks of these calls, each with an id, and behind them the notices that they want
+        sent. Those that name no trace belong to `traceparent`, else to that of the caller.
         """
         ids = self._ids.make(len(calls))
         if mark is not None:
             ids = (marked(task_id, mark) for task_id in ids)
-        tasks = [self._one(call, task_id) for call, task_id in zip(calls, ids, strict=True)]
+        notices: list[NewTask] = []
+        tasks = [
+            self._one(call, task_id, notices) for call, task_id in zip(calls, ids, strict=True)
+        ]
+        tasks += notices
         trace = traceparent or current_traceparent()
         if trace is None:
             return tasks
         return [task if task.trace else task._replace(trace=trace) for task in tasks]
 
-    def _one(self, call: Call[Any], task_id: TaskId) -> NewTask:
+    def notice(self, task: NewTask | Task, signer: str | None = None, *, end: int = 0) -> NewTask:
+        """The task that tells of this one's end."""
+        return notice(
+            task.id,
+            task.callback or "",
+            head_start=self._head_starts[Priority.NORMAL],
+            owner=task.owner,
+            trace=task.trace,
+            signer=signer,
+            end=end,
+        )
+
+    def _one(self, call: Call[Any], task_id: TaskId, notices: list[NewTask]) -> NewTask:
         """Plain tasks of one definition differ in id and payload only: the rest is worked out once,
         which halves what a bulk submit costs here.
         """
         if not call.is_plain:
-            return call.new_task(task_id, self._settings, self._head_starts)
+            task = call.new_task(task_id, self._settings, self._head_starts)
+            if task.callback is not None:
+                notices.append(self.notice(task, call.options.signer))
+            return task
         definition, payload = call.definition, call.payload
         common = self._common.get(definition)
         if common is None:

@@ -120,6 +120,7 @@ class Options:
     requires: frozenset[str] | None = None
     owner: str | None = None
     callback: str | None = None
+    signer: str | None = None  # the token whose secret signs the notice
     traceparent: str | None = None
     connection: object | None = None
 

@@ -1,7 +1,7 @@
 """What a store must promise. Stores keep and compare; `core` decides.
 
-Protocols by noun (tasks, workers, transactions, schema; records, journal and callbacks in files of
-their own) and `Store`, which is all of them. `stores/memory` is the shortest correct reading;
+Protocols by noun (tasks, workers, transactions, schema; records and journal in a file of their
+own) and `Store`, which is all of them. `stores/memory` is the shortest correct reading;
 `holdfast.testing` holds the suites that every store passes.
 
 **Rules that hold for every method**
@@ -28,10 +28,11 @@ handed back) stands before the first of its gates that is closed, **blocked**, a
 has passed them all. It holds those behind it until it leaves ready or running or the line of a
 later gate, for any reason (settled, cancelled, expired, handed back); in the same step the first by
 (rank, id) of those who stand there pass, as many as there is room for (at most `passing.SLICE`; an
-open gate's rest passes with the next claims), each on to its next gate or to ready. A holder holds
-though its queue is paused or no worker has its capabilities. A gate that nobody holds, stands
-before or has set the capacity of leaves nothing behind, but for a latch that was opened (kept as
-long as ended tasks are) and the starts of a rate's last period.
+open gate's rest passes with the next claims), each on to its next gate or to ready. A call is one
+step: of a batch all leave and come before anybody passes (a claim first ends what has expired). A
+holder holds though its queue is paused or no worker has its capabilities. A gate that nobody holds,
+stands before or has set the capacity of leaves nothing behind, but for a latch that was opened
+(kept as long as ended tasks are) and the starts of a rate's last period.
 
 - *lock*: one holder. If it is ready, has not started, has no gate after the lock, and has a larger
   (rank, id) than one who comes, they change places: the order is by rank, not by arrival. Each
@@ -70,7 +71,6 @@ from holdfast.core.gate import GateState
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, WorkerId
-from holdfast.ports.callbacks import CallbackStore
 from holdfast.ports.records import JournalStore, RecordStore
 
 
@@ -418,7 +418,6 @@ class Store(
     WorkerStore,
     RecordStore,
     JournalStore,
-    CallbackStore,
     TransactionStore,
     SchemaStore,
     Protocol,

@@ -43,6 +43,8 @@ class Reach:
 
     def bounded(self, call: Call[Any]) -> Call[Any]:
         """The call as this token may make it; `Refused` (403) if it may not."""
+        if call.options.callback is not None:
+            call = replace(call, options=replace(call.options, signer=self._token.id))
         return _bounded(call, self._bounds)
 
     async def submit_many(
@@ -52,12 +54,12 @@ class Reach:
         self.count(len(calls))
         return await self._client.submit_many(calls, mark=self._mark, traceparent=traceparent)
 
-    def follow_up(self, call: Call[Any]) -> NewTask:
-        """A task to be stored with the end of an attempt, if this token may submit it. If it names
-        no trace, it has none yet.
+    def follow_up(self, call: Call[Any]) -> Sequence[NewTask]:
+        """A task to be stored with the end of an attempt, if this token may submit it, and the
+        notice that it may want sent. If it names no trace, it has none yet.
         """
-        (new,) = self._client.new_tasks([self.bounded(call)], self._mark)
-        return new._replace(trace=call.options.traceparent)
+        new = self._client.new_tasks([self.bounded(call)], self._mark)
+        return [task._replace(trace=call.options.traceparent) for task in new]
 
     def count(self, submitted: int) -> None:
         """Count tasks against the token's rate. The request itself was counted as one."""

@@ -28,10 +28,9 @@ from holdfast.asyncio_tools.cancel import end
 from holdfast.errors import ConfigError, StoreRefused, StoreUnavailable
 from holdfast.logs import EventLog
 from holdfast.server.app import create_app
-from holdfast.server.callbacks.courier import Courier
+from holdfast.server.callbacks.delivery import delivering
 from holdfast.server.connections import at_most
 from holdfast.server.service import Service
-from holdfast.worker.maintenance.loop import keep_ticking
 from holdfast.worker.outage import Outage
 from holdfast.worker.supervisor_channel import stop_signals
 
@@ -196,7 +195,8 @@ async def _keep_house(
     if _has_failed(opening):
         stopping.set()
     elif opening.result():
-        await asyncio.gather(app.maintain(), keep_ticking(Courier(await app.verbs())))
+        worker = await delivering(app)
+        await asyncio.gather(app.maintain(), worker.run())
 
 
 def _has_failed(opening: asyncio.Future[bool]) -> bool:

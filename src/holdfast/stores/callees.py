@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
 from holdfast.ports.dispatcher import EVERYBODY
 
@@ -15,6 +15,9 @@ def callees(ready: Iterable[tuple[str, Collection[str], int]]) -> dict[str, int]
         more = EVERYBODY if requires else number
         counts[queue] = min(EVERYBODY, counts.get(queue, 0) + more)
     return counts
+
+
+Tell = Callable[[Mapping[str, int]], None]
 
 
 def tell_nobody(_queues: Mapping[str, int]) -> None:

@@ -16,6 +16,7 @@ from holdfast.ports.store import Store
 from holdfast.testing.factories import (
     HEAD_STARTS,
     WINDOW,
+    behind,
     failure,
     loss,
     new_task,
@@ -51,14 +52,19 @@ async def submit_for_ever(store: Store) -> Json:
         print(json.dumps(answer.task_id), flush=True)
 
 
-async def work_for_ever(store: Store, *, callback: str) -> Json:
-    """Submit tasks with a callback, run them, and say how many each time. Ends by being killed."""
+async def work_for_ever(store: Store) -> Json:
+    """Submit tasks with another behind each, run them, and say how many each time. Ends by being
+    killed.
+    """
     worker = await _enlist(store)
     while True:
-        await store.add(new_tasks(3, callback=callback), idempotency_window=WINDOW)
-        claims = await _claim(store, worker, 2)
+        firsts = new_tasks(3, name="first")
+        seconds = [new_task(name="second", queue="b", gates=behind(first.id)) for first in firsts]
+        await store.add([*firsts, *seconds], idempotency_window=WINDOW)
+        claims = await _claim(store, worker, 2, queues=["default"])
         await store.save([success(found) for found in claims])
-        await store.cancel(TaskFilter(states=frozenset({State.QUEUED})), limit=1)
+        queued = TaskFilter(states=frozenset({State.QUEUED}), queue="default")
+        await store.cancel(queued, limit=1)
         print(json.dumps(len(claims)), flush=True)
 
 
@@ -102,16 +108,6 @@ async def settle(store: Store, *, fences: Sequence[Json], ended: str) -> Json:
 async def rescue(store: Store) -> Json:
     """Settle all orphans as lost; answer how many of those writes were refused."""
     return len(await store.save([loss(orphan) for orphan in await store.orphans(limit=1000)]))
-
-
-async def deliver(store: Store) -> Json:
-    """Take callbacks and tick them off, until none is due; answer whose."""
-    tasks: list[str] = []
-    while taken := await store.due_callbacks(limit=4, lease=60.0):
-        for callback in taken:
-            assert await store.callback_done(callback, retry_in=None, error=None)
-            tasks.append(callback.task_id)
-    return tasks
 
 
 async def replay(store: Store, *, limit: int) -> Json:
@@ -168,8 +164,10 @@ async def _enlist(store: Store) -> WorkerId:
     return info.id
 
 
-async def _claim(store: Store, worker: WorkerId, limit: int) -> Sequence[Claim]:
-    claimed = await store.claim(worker, queues=None, capabilities=frozenset(), limit=limit)
+async def _claim(
+    store: Store, worker: WorkerId, limit: int, queues: Sequence[str] | None = None
+) -> Sequence[Claim]:
+    claimed = await store.claim(worker, queues=queues, capabilities=frozenset(), limit=limit)
     return claimed.claims
 
 

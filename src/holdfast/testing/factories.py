@@ -14,6 +14,7 @@ from typing import Any
 
 from holdfast.core.attempt import Claim, Settlement
 from holdfast.core.fleet import WorkerInfo
+from holdfast.core.gate import Gate, GateKind
 from holdfast.core.ids import uuid7
 from holdfast.core.lifecycle import (
     Failed,
@@ -61,6 +62,11 @@ def new_task(**given: Any) -> NewTask:
 def new_tasks(number: int, **given: Any) -> list[NewTask]:
     """Several equal tasks, each with its own id."""
     return [new_task(**given) for _ in range(number)]
+
+
+def behind(task: str) -> tuple[Gate, ...]:
+    """The gate that opens when this task ends, or when this latch was counted down."""
+    return (Gate(GateKind.LATCH, task.removeprefix("latch:")),)
 
 
 def worker_info(**given: Any) -> WorkerInfo:

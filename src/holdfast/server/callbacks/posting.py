@@ -17,8 +17,8 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from urllib.parse import urlsplit
 
-from holdfast.definitions.callbacks import check_callback, is_public
-from holdfast.errors import InvalidOption
+from holdfast.definitions.callbacks import check_callback, is_allowed, is_public, port_of
+from holdfast.errors import HoldfastError, InvalidOption
 
 LONGEST_HEAD = 16 * 1024
 TIME_LIMIT = 10.0
@@ -28,7 +28,7 @@ class NotCalled(Exception):
     """The URL leads where it must not; trying again is pointless."""
 
 
-class CallFailed(Exception):
+class CallFailed(HoldfastError):
     """It did not work this time."""
 
 
@@ -53,9 +53,8 @@ async def _post(
     url: str, body: bytes, headers: Mapping[str, str], allowed_hosts: Collection[str]
 ) -> int:
     parts = urlsplit(url)
-    host, secure = parts.hostname or "", parts.scheme == "https"
-    port = parts.port or (443 if secure else 80)
-    address = await _address(host, port, is_allowed=host in allowed_hosts)
+    host, port, secure = parts.hostname or "", port_of(parts), parts.scheme == "https"
+    address = await _address(host, port, may_be_private=is_allowed(host, port, allowed_hosts))
     reader, writer = await asyncio.open_connection(
         address,
         port,
@@ -74,7 +73,7 @@ async def _post(
             await asyncio.wait_for(writer.wait_closed(), 1.0)
 
 
-async def _address(host: str, port: int, *, is_allowed: bool) -> str:
+async def _address(host: str, port: int, *, may_be_private: bool) -> str:
     """The address to connect to. A name with even one private address is not called: it would be
     chance which one is met.
     """
@@ -85,7 +84,7 @@ async def _address(host: str, port: int, *, is_allowed: bool) -> str:
         raise CallFailed(f"{host!r} cannot be looked up: {error}") from None
     addresses = [str(address[0]) for *_, address in found]
     for address in addresses:
-        if not is_allowed and not is_public(ipaddress.ip_address(address)):
+        if not may_be_private and not is_public(ipaddress.ip_address(address)):
             raise NotCalled(
                 f"{host!r} leads to {address}, which is not a public address. If it is meant, add "
                 "the host to the setting `callback_hosts`"

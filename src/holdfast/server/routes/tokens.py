@@ -11,6 +11,7 @@ from holdfast.core.token import Scope
 from holdfast.errors import InvalidOption
 from holdfast.server.answers import answer, nothing
 from holdfast.server.bodies import read_json
+from holdfast.server.callbacks.signing import own_secret
 from holdfast.server.documented import TOKEN_ID, documented
 from holdfast.server.models.tasks import NoQuery
 from holdfast.server.models.tokens import NewToken
@@ -64,7 +65,8 @@ async def create_token(request: Request) -> Response:
     except InvalidOption as error:
         # Each word is well formed, only together they make no sense.
         raise Refused(409, "conflicting_options", str(error), field=error.option) from None
-    return answer(TOKEN.write(made, token=text), 201)
+    own = own_secret(client.settings, made.id)
+    return answer(TOKEN.write(made, token=text, callback_secret=own), 201)
 
 
 @router.delete(

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Final
 
 import orjson
@@ -309,8 +310,9 @@ async def _follow_ups(
         place = _member(at, "follow_ups")
         refuse_scope(token_of(request), Scope.SUBMIT, field=place)
         size = len(orjson.dumps(bodies))
-        tasks[at] = service.submissions.many(bodies, size, reach.follow_up, place)
-    reach.count(sum(map(len, tasks.values())))
+        made = service.submissions.many(bodies, size, reach.follow_up, place)
+        tasks[at] = list(chain.from_iterable(made))
+    reach.count(sum(map(len, wanted.values())))
     return tasks
 
 

@@ -124,10 +124,9 @@ class Gates:
             for name in moves.idle:
                 self._rows.pop(name, None)
 
-    def look_again(self, now: int) -> None:
-        """Go through those that time has opened."""
-        while due := {name for name, at in self._looks() if at <= now}:
-            self.let_pass(due, now)
+    def to_look_at(self, now: int) -> set[str]:
+        """Those that time has opened."""
+        return {name for name, at in self._looks() if at <= now}
 
     def next_look(self) -> int | None:
         return min((at for _, at in self._looks()), default=None)

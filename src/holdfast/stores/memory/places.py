@@ -1,12 +1,14 @@
 """Where every task is: waiting, ready, blocked, running or done; and who has which key.
 
 All changes go through `Places.put`, which takes a task out of the place it is in and puts it where
-its state and `run_at` say. What it touches of gates is then gone through (`gates.py`).
+its state and `run_at` say. `settle`, at the end of each step, goes through the gates that this has
+touched (`gates.py`).
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 
@@ -27,6 +29,7 @@ class Places:
         self.waiting = SortedIds()  # by run_at
         self.ready = SortedIds()  # by rank
         self.gates = Gates(self)
+        self._touched: set[str] = set()
         self.running: set[TaskId] = set()
         self.expiring = SortedIds()  # by expires_at, what is not running
         self.unique: dict[tuple[str, str], TaskId] = {}  # of unfinished tasks
@@ -34,7 +37,9 @@ class Places:
     def put(self, task: Task, now: int) -> None:
         """Write the task and move it to where it now belongs."""
         old = self.tasks.get(task.id)
-        touched = self._leave(old, task, now) if old else set()
+        touched = self._touched
+        if old:
+            touched |= self._leave(old, task, now)
         self.tasks[task.id] = task
         self._mind_unique_key(task)
         if task.state is State.RUNNING:
@@ -50,13 +55,23 @@ class Places:
                 self.line_up(task.id)
         elif old and old.state not in TERMINAL:
             touched |= self.gates.count_end(task, now)
-        self.gates.let_pass(touched, now)
+
+    def touch(self, gates: Iterable[str]) -> None:
+        """Somebody else has changed these gates."""
+        self._touched.update(gates)
+
+    def settle(self, now: int) -> None:
+        """Let tasks pass the gates that were touched since the last time."""
+        names, self._touched = self._touched, set()
+        self.gates.let_pass(names, now)
 
     def promote(self, now: int) -> None:
         """Move everything that is due."""
         while self.waiting and self.waiting[0][0] <= now:
             self.put(self.tasks[self.waiting[0][1]], now)
-        self.gates.look_again(now)
+        while due := self.gates.to_look_at(now) | self._touched:
+            self.touch(due)
+            self.settle(now)
 
     def next_expired(self, now: int) -> Task | None:
         """A task that is past its expiry and not running."""

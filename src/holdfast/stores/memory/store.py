@@ -27,7 +27,6 @@ from holdfast.core.attempt import (
     Settlement,
     clashed,
 )
-from holdfast.core.callback import Callback
 from holdfast.core.gate import GateState
 from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead, ended_idle_as
 from holdfast.core.query import Order, Page, TaskFilter, page_of, read_cursor
@@ -36,9 +35,8 @@ from holdfast.core.stats import Depth, QueueStats, Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, State, Task, TaskId, WorkerId
 from holdfast.errors import WorkerGone
 from holdfast.ports.clock import Clock
-from holdfast.stores.callees import callees, tell_nobody
+from holdfast.stores.callees import Tell, callees, tell_nobody
 from holdfast.stores.keys import KeyBook, Plan
-from holdfast.stores.memory.callbacks import CallbackBook
 from holdfast.stores.memory.fleet import KeepsWorkers
 from holdfast.stores.memory.places import Places
 from holdfast.stores.memory.records import KeepsRecords
@@ -68,13 +66,12 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
 
     def __init__(self, *, clock: Clock | None = None) -> None:
         super().__init__(clock)
-        self.passed_on = tell_nobody
+        self.passed_on: Tell = tell_nobody
         self._places = Places()
         self._tasks = self._places.tasks
         self._attempts: dict[TaskId, list[Attempt]] = {}
         self._events: dict[TaskId, list[Event]] = {}
         self._keys = KeyBook()
-        self._callbacks = CallbackBook()
         self._fence = 0
         self._refused = 0
 
@@ -85,7 +82,12 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
 
     async def commit(self, changes: Changes) -> Sequence[Added]:
         with self._lock:
-            answers = self._write_changes(changes, self._clock.now_us())
+            now = self._clock.now_us()
+            plan = self._write_changes(changes, now)
+            self._places.settle(now)
+            for new in plan.fresh:
+                self._places.gates.passed_on.pop(new.id, None)  # whoever submits it tells of it
+            answers = [Added(id_, how, self._tasks[id_].state) for id_, how in plan.answers]
         self._tell()
         return answers
 
@@ -141,6 +143,7 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
                 raise WorkerGone(worker_id)
             while expired := self._places.next_expired(now):
                 self._end(expired, Reason.EXPIRED, now)
+            self._places.settle(now)
             self._places.promote(now)
             in_line = (task_id for _, task_id in self._places.ready)
             chosen = list(islice(filter(fits, in_line), limit))
@@ -161,6 +164,7 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
                     refusals.append(self._refuse(task, settlement))
                     if task:
                         self._note(task.id, "late_result_refused", now, settlement)
+            self._places.settle(now)
         self._tell()
         return refusals
 
@@ -197,6 +201,7 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
                     self._note(task.id, "cancel_requested", now)
                 else:
                     self._end(self._tasks[task.id], reason, now)
+            self._places.settle(now)
             changed = [self._tasks[task.id] for task in chosen]
         self._tell()
         return changed
@@ -227,8 +232,9 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
                 if task.state is State.RETRYING:
                     self._places.put(replace(task, run_at=as_time(due)), now)
                 else:
-                    self._write(renewed(task, due, head_starts[task.priority]), now)
+                    self._places.put(renewed(task, due, head_starts[task.priority]), now)
                     self._note(task.id, "requeued", now)
+            self._places.settle(now)
             return [self._tasks[task_id] for task_id in ids]
 
     async def discard(self, where: TaskFilter, *, limit: int) -> int:
@@ -318,28 +324,6 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
             lost = (t for t in running if t.worker_id and not self._is_alive(t.worker_id))
             return [Claim.of(task) for task in islice(lost, limit)]
 
-    # Callbacks
-
-    async def due_callbacks(self, *, limit: int, lease: float) -> Sequence[Callback]:
-        with self._lock:
-            now = self._clock.now_us()
-            return self._callbacks.take(limit, now, now + span_us(lease))
-
-    async def callback_done(
-        self, callback: Callback, *, retry_in: float | None, error: str | None
-    ) -> bool:
-        with self._lock:
-            now = self._clock.now_us()
-            if not self._callbacks.is_held(callback):
-                return False
-            if retry_in is not None:
-                self._callbacks.put_off(callback.task_id, now + span_us(retry_in))
-                return True
-            self._callbacks.forget(callback.task_id)
-            kind = "callback_delivered" if error is None else "callback_failed"
-            self._note(callback.task_id, kind, now, detail=error)
-            return True
-
     # Schema: there is none to speak of.
 
     async def schema_version(self) -> int:
@@ -402,7 +386,7 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
         )
         return plan, decided(changes, self._kept(changes), self._tasks)
 
-    def _write_changes(self, changes: Changes, now: int) -> Sequence[Added]:
+    def _write_changes(self, changes: Changes, now: int) -> Plan:
         plan, fresh = self._plan(changes, now)
         self._keys.seen.update(plan.seen)
         gates = self._places.gates
@@ -411,13 +395,12 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
         for new in plan.fresh:
             self._attempts[new.id], self._events[new.id] = [], []
             self._note(new.id, "submitted", now)
-            touched = gates.announce(new.gates)
+            self._places.touch(gates.announce(new.gates))
             self._places.put(self._tasks[new.id], now)
-            gates.let_pass(touched, now)
-            gates.passed_on.pop(new.id, None)  # whoever submits it tells of it
         self._write_records(fresh.records, changes.id, now)
-        gates.let_pass(gates.count(fresh.downs, now) | gates.set_capacities(fresh.capacities), now)
-        return [Added(id_, outcome, self._tasks[id_].state) for id_, outcome in plan.answers]
+        self._places.touch(gates.count(fresh.downs, now))
+        self._places.touch(gates.set_capacities(fresh.capacities))
+        return plan
 
     def _settle(self, task: Task, settlement: Settlement, now: int) -> Sequence[Refusal]:
         if settlement.also is not None:
@@ -435,7 +418,7 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
             charged=settlement.charged > task.charged,
             error=settlement.error,
         )
-        self._write(settled(task, settlement, now), now)
+        self._places.put(settled(task, settlement, now), now)
         if settlement.also is not None:
             rest = settlement.also._replace(counts=settlement.also.downs)
             self._write_changes(rest, now)  # after it: its keys are free by now
@@ -444,13 +427,8 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
     def _end(self, task: Task, reason: Reason, now: int) -> None:
         """End a task that is not running."""
         state = ended_idle_as(reason)
-        self._write(replace(task, state=state, reason=reason, finished_at=as_time(now)), now)
+        self._places.put(replace(task, state=state, reason=reason, finished_at=as_time(now)), now)
         self._note(task.id, reason.value, now)
-
-    def _write(self, task: Task, now: int) -> None:
-        """Put a task where it belongs, and see to its callback if it has ended."""
-        self._places.put(task, now)
-        self._callbacks.follow(task, now)
 
     def _refuse(self, task: Task | None, late: Settlement | Report) -> Refusal:
         self._refused += 1
@@ -475,7 +453,6 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
         for task in tasks:
             del self._tasks[task.id], self._attempts[task.id], self._events[task.id]
             self._journals.pop(task.id, None)
-            self._callbacks.forget(task.id)
         self._keys.forget(tasks={task.id for task in tasks})
         return len(tasks)
 

@@ -19,7 +19,6 @@ pytest.register_assert_rewrite(
         f"{__name__}.{module}"
         for module in (
             "base",
-            "calling_back",
             "cancelling",
             "capabilities",
             "claiming",
@@ -57,7 +56,6 @@ pytest.register_assert_rewrite(
 )
 
 from holdfast.testing.suites.base import StoreSuite  # noqa: E402 - after the line above
-from holdfast.testing.suites.calling_back import CallbackSuite  # noqa: E402
 from holdfast.testing.suites.cancelling import CancelSuite  # noqa: E402
 from holdfast.testing.suites.capabilities import CapabilitySuite  # noqa: E402
 from holdfast.testing.suites.claiming import ClaimSuite  # noqa: E402
@@ -125,7 +123,6 @@ class StoreConformance(
     FilterSuite,
     StandingSuite,
     StatsSuite,
-    CallbackSuite,
     RecordSuite,
     CommitSuite,
     JournalSuite,
@@ -137,7 +134,6 @@ class StoreConformance(
 
 
 __all__ = [
-    "CallbackSuite",
     "CancelSuite",
     "CapabilitySuite",
     "ClaimSuite",

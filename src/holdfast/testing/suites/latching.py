@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.core.gate import Count, Gate, GateKind, GateState, latch_of
+from holdfast.core.gate import Count, GateState, latch_of
 from holdfast.core.passing import SLICE
 from holdfast.core.record import Changes, Put
-from holdfast.core.task import State, TaskId, WorkerId
+from holdfast.core.task import State, WorkerId
 from holdfast.core.why import explain
 from holdfast.errors import RecordConflict
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import (
     HEAD_STARTS,
+    behind,
     failure,
     new_task,
     new_tasks,
@@ -39,10 +40,6 @@ from holdfast.testing.suites.base import (
 from holdfast.testing.suites.races import at_once
 
 GROUP = "latch:group"
-
-
-def behind(task: TaskId | str) -> tuple[Gate, ...]:
-    return (Gate(GateKind.LATCH, str(task).removeprefix("latch:")),)
 
 
 def made(number: int = 1, name: str = "make") -> Changes:

@@ -16,7 +16,7 @@ from holdfast.core.lifecycle import TERMINAL, UNFINISHED
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Json, State, TaskId
 from holdfast.ports.store import Store
-from holdfast.testing.factories import failure, new_task, new_tasks, success, worker_id
+from holdfast.testing.factories import failure, new_task, new_tasks, worker_id
 from holdfast.testing.store_processes import GO, StoreProcess, StoreProcesses
 from holdfast.testing.suites.base import (
     MANY,
@@ -239,31 +239,18 @@ class ManyProcessesSuite(StoreSuite):
 
         assert set(acknowledged) <= set(await all_ids(shared))
 
-    async def test_a_killed_worker_owes_a_callback_for_every_end_and_for_nothing_else(
+    async def test_a_killed_worker_has_opened_a_latch_for_every_end_and_for_nothing_else(
         self, shared: Store, process_url: str
     ) -> None:
         victim = StoreProcess()
-        victim.prepare(process_url, "work_for_ever", {"callback": "https://example.com"})
+        victim.prepare(process_url, "work_for_ever", {})
         victim.tell(GO)
         for _ in range(20):
             victim.hear()
 
         victim.kill()
 
-        owed = await shared.due_callbacks(limit=MANY, lease=60.0)
-        has_ended = TaskFilter(states=TERMINAL)
-        assert {found.task_id for found in owed} == set(await all_ids(shared, has_ended))
-        assert len(owed) >= 50
-
-    async def test_processes_that_deliver_share_what_is_owed(
-        self, shared: Store, spawn: Spawn
-    ) -> None:
-        batch = new_tasks(60, callback="https://example.com")
-        await add(shared, *batch)
-        worker = await enlist(shared)
-        await save(shared, *map(success, await claim(shared, worker)))
-
-        shares = await spawn("deliver")
-
-        assert sorted(task for share in shares for task in share) == [new.id for new in batch]
-        assert list(await shared.due_callbacks(limit=MANY, lease=60.0)) == []
+        ended = await shared.count(TaskFilter(states=TERMINAL, name="first"), limit=MANY)
+        free = frozenset({State.QUEUED})
+        assert await shared.count(TaskFilter(states=free, name="second"), limit=MANY) == ended
+        assert ended >= 50

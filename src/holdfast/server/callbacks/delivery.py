@@ -1,0 +1,105 @@
+"""Runs the notices of ended tasks (`core.callback`): a worker of the server's own."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Final
+
+from holdfast.app import Holdfast
+from holdfast.client import Client
+from holdfast.core.callback import CALLBACKS, NAME, QUEUE, RETRIES, TIMEOUT
+from holdfast.core.lifecycle import TERMINAL
+from holdfast.core.retry import exponential
+from holdfast.core.task import Json, Task
+from holdfast.core.task_answers import TASK
+from holdfast.definitions.define import define
+from holdfast.definitions.registry import Registry
+from holdfast.errors import Fatal, HoldfastError, Snooze, TaskNotFound
+from holdfast.server.callbacks.posting import NotCalled, post
+from holdfast.server.callbacks.signing import HEADER, secrets_for, sign
+from holdfast.views import to_json
+from holdfast.worker.heartbeat import ThreadHeartbeat
+from holdfast.worker.version import version
+from holdfast.worker.worker import Worker
+
+AT_A_TIME: Final = 256
+"""Each waits for somebody else's answer, and costs little meanwhile."""
+GONE: Final = 410
+TOLD: Final = (
+    *("task_id", "task_type", "queue", "status", "reason", "attempt", "created_at"),
+    *("last_started_at", "finished_at", "error", "trace_id", "tags", "owner"),
+)
+
+
+class NotAccepted(HoldfastError):
+    """The receiver did not answer with a 2xx."""
+
+
+async def delivering(app: Holdfast) -> Worker:
+    """The worker that runs notices, and nothing else."""
+    client, registry = await app.verbs(), Registry()
+
+    async def tell(task_id: str, url: str, signer: str | None = None) -> str:
+        return await deliver(client, task_id, url, signer)
+
+    define(
+        tell,
+        app,
+        registry,
+        {
+            "name": NAME,
+            "queue": QUEUE,
+            "max_retries": RETRIES,
+            "timeout": TIMEOUT,
+            "retry": exponential("5s", 2, cap="1h"),
+        },
+    )
+    settings = replace(
+        app.settings,
+        queues=(QUEUE,),
+        capabilities=frozenset({CALLBACKS}),
+        concurrency=AT_A_TIME,
+    )
+    return Worker(
+        client.store,
+        client.dispatcher,
+        registry,
+        settings,
+        maintain=False,
+        # What it runs is no user's code: it cannot starve a thread.
+        start_heartbeat=lambda id_: ThreadHeartbeat(client.store, id_, settings.heartbeat),
+    )
+
+
+async def deliver(client: Client, task_id: str, url: str, signer: str | None) -> str:
+    """Tell the URL of the task's end, once."""
+    try:
+        task = await client.get(task_id)
+    except TaskNotFound:
+        return "nothing to tell: there is no such task, or its submit was a repeat of another"
+    if task.state not in TERMINAL or task.finished_at is None:
+        raise Snooze("it was started again: behind its next end", after=0.0)
+    settings = client.settings
+    body = to_json(told(task))
+    headers = {
+        "Content-Type": "application/json",
+        "User-Agent": f"holdfast/{version()}",
+        "traceparent": task.traceparent,
+        "Holdfast-Delivery": f"{task.id}.{task.finished_at.timestamp():.6f}",
+        HEADER: sign(secrets_for(settings, signer), body, int(time.time())),
+    }
+    try:
+        status = await post(url, body, headers, allowed_hosts=settings.callback_hosts)
+    except NotCalled as problem:
+        raise Fatal(str(problem)) from None
+    if status == GONE:
+        raise Fatal(f"the receiver answered with status {status}")
+    if not 200 <= status < 300:
+        raise NotAccepted(f"the receiver answered with status {status}")
+    return f"status {status}"
+
+
+def told(task: Task) -> Json:
+    """What a receiver is told. Neither arguments nor result: who may see those can ask for them."""
+    return TASK.pick(task, *TOLD)
