@@ -403,7 +403,7 @@ class Client:
     ) -> Sequence[Added]:
         """The answers to those that were called for, without those to their notices."""
         if self._gate.is_open():
-            self._gate.submitted(tasks, added)
+            self._gate.submitted(tasks[:number], added[:number])
         return added[:number]
 
     def _refuse_to_wait_for_itself(self) -> None:

@@ -28,9 +28,10 @@ from holdfast.asyncio_tools.cancel import end
 from holdfast.errors import ConfigError, StoreRefused, StoreUnavailable
 from holdfast.logs import EventLog
 from holdfast.server.app import create_app
-from holdfast.server.callbacks.delivery import delivering
+from holdfast.server.callbacks.delivery import Delivery
 from holdfast.server.connections import at_most
 from holdfast.server.service import Service
+from holdfast.worker.maintenance.loop import keep_ticking
 from holdfast.worker.outage import Outage
 from holdfast.worker.supervisor_channel import stop_signals
 
@@ -195,8 +196,7 @@ async def _keep_house(
     if _has_failed(opening):
         stopping.set()
     elif opening.result():
-        worker = await delivering(app)
-        await asyncio.gather(app.maintain(), worker.run())
+        await asyncio.gather(app.maintain(), keep_ticking(Delivery(app)))
 
 
 def _has_failed(opening: asyncio.Future[bool]) -> bool:

@@ -1,4 +1,4 @@
-"""Callbacks of a real courier to a real receiver."""
+"""Callbacks of a real server's worker to a real receiver."""
 
 from __future__ import annotations
 
@@ -14,13 +14,18 @@ from typing import Any
 
 import pytest
 import trustme
+from tests.integration.server.live import serve
 from tests.integration.server.shop import make_app
 
 from holdfast import Holdfast
-from holdfast.server.callbacks import courier as couriers
-from holdfast.server.callbacks import posting
-from holdfast.server.callbacks.courier import Courier
+from holdfast.core import callback as notices
+from holdfast.core.callback import notice_id
+from holdfast.core.retry import exponential
+from holdfast.core.task import State, TaskId
+from holdfast.server.callbacks import delivery, posting
+from holdfast.server.callbacks.delivery import delivering
 from holdfast.server.callbacks.signing import is_signed
+from holdfast.testing.eventually import eventually
 
 SECRET = "s3cret of some length"
 
@@ -62,13 +67,26 @@ def receiver() -> Iterator[Receiver]:
 
 @pytest.fixture
 async def app(sqlite_url: str) -> AsyncIterator[Holdfast]:
-    async with make_app(sqlite_url, callback_hosts="127.0.0.1", callback_secret=SECRET) as app:
+    async with make_app(
+        sqlite_url, callback_hosts=("127.0.0.1", "127.0.0.2"), callback_secret=SECRET
+    ) as app:
         yield app
 
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(couriers, "FIRST_PAUSE", 0.01)
+    monkeypatch.setattr(delivery, "RETRY", exponential(0.01, 1))
+
+
+@pytest.fixture
+async def delivered(app: Holdfast) -> AsyncIterator[None]:
+    """While inside, notices are delivered, as a server does it."""
+    worker = await delivering(app)
+    running = asyncio.ensure_future(worker.run())
+    yield
+    worker.stop()
+    worker.stop()  # do not wait for those that never answer
+    await running
 
 
 async def ended(app: Holdfast, name: str, url: str, **parameters: Any) -> str:
@@ -77,87 +95,200 @@ async def ended(app: Holdfast, name: str, url: str, **parameters: Any) -> str:
     return handle.id
 
 
-async def deliver(app: Holdfast, *, until: int, receiver: Receiver) -> None:
-    courier = Courier(app.client)
-    async with asyncio.timeout(20):
-        while len(receiver.got) < until:
-            await courier.tick()
-            await asyncio.sleep(0.01)
+async def told(receiver: Receiver, number: int) -> None:
+    await eventually(lambda: len(receiver.got) >= number)
 
 
-async def events_of(app: Holdfast, task_id: str) -> list[tuple[str, str | None]]:
-    history = await app.history_async(task_id)
-    return [(e.kind, e.detail) for e in history.events if e.kind.startswith("callback")]
+async def settled(app: Holdfast, task_id: str, number: int = 1) -> list[tuple[str, str | None]]:
+    """What the task's history says of so many callbacks, once it does."""
+    found: list[tuple[str, str | None]] = []
+
+    async def look() -> bool:
+        history = await app.history_async(task_id)
+        found[:] = [(e.kind, e.detail) for e in history.events if e.kind.startswith("callback")]
+        return len(found) >= number
+
+    await eventually(look)
+    return found
 
 
+@pytest.mark.usefixtures("delivered")
 async def test_an_ended_task_is_told_and_signed(app: Holdfast, receiver: Receiver) -> None:
     task_id = await ended(app, "shop.add", receiver.url, a=1)
 
-    await deliver(app, until=1, receiver=receiver)
+    await told(receiver, 1)
 
     path, headers, body = receiver.got[0]
     assert path == "/hook?a=b"
     assert headers["Host"] == f"127.0.0.1:{receiver.server_port}"
     assert is_signed(SECRET, body, headers["Holdfast-Signature"], now=time.time())
-    told = json.loads(body)
-    assert (told["task_id"], told["status"], told["attempt"]) == (task_id, "completed", 1)
+    said = json.loads(body)
+    assert (said["task_id"], said["status"], said["attempt"]) == (task_id, "completed", 1)
     task = await app.get_async(task_id)
-    assert (headers["traceparent"], told["trace_id"]) == (task.traceparent, task.trace_id)
-    assert "result" not in told
-    assert await events_of(app, task_id) == [("callback_delivered", None)]
-    assert not await app.client.due_callbacks(limit=9, lease=1)
+    assert (headers["traceparent"], said["trace_id"]) == (task.traceparent, task.trace_id)
+    assert "result" not in said
+    assert await settled(app, task_id) == [("callback_delivered", None)]
 
 
+@pytest.mark.usefixtures("delivered")
 async def test_a_receiver_that_fails_is_tried_again(app: Holdfast, receiver: Receiver) -> None:
     receiver.statuses = [500, 503, 302]
     task_id = await ended(app, "shop.fail", receiver.url)
 
-    await deliver(app, until=4, receiver=receiver)
+    await told(receiver, 4)
 
-    assert len(receiver.got) == 4
     assert len({headers["Holdfast-Delivery"] for _, headers, _ in receiver.got}) == 1
     assert json.loads(receiver.got[0][2])["error"]["type"] == "RuntimeError"
-    assert await events_of(app, task_id) == [("callback_delivered", None)]
+    assert await settled(app, task_id) == [("callback_delivered", None)]
 
 
+@pytest.mark.usefixtures("delivered")
 async def test_a_receiver_that_is_gone_is_not_asked_again(
     app: Holdfast, receiver: Receiver
 ) -> None:
     receiver.statuses = [410]
     task_id = await ended(app, "shop.add", receiver.url, a=1)
 
-    await deliver(app, until=1, receiver=receiver)
-    await Courier(app.client).tick()
-
-    assert await events_of(app, task_id) == [
+    assert await settled(app, task_id) == [
         ("callback_failed", "the receiver answered with status 410")
     ]
     assert len(receiver.got) == 1
 
 
-async def test_after_the_last_try_the_history_says_why(
+@pytest.mark.usefixtures("delivered")
+async def test_a_notice_that_is_given_up_is_a_dead_letter_that_can_be_replayed(
     app: Holdfast, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(couriers, "MOST_TRIES", 3)
-    receiver.statuses = [500] * 9
+    monkeypatch.setattr(notices, "RETRIES", 2)
+    receiver.statuses = [500] * 3
     task_id = await ended(app, "shop.add", receiver.url, a=1)
 
-    await deliver(app, until=3, receiver=receiver)
-    await Courier(app.client).tick()
-
-    assert len(receiver.got) == 3
-    assert await events_of(app, task_id) == [
+    assert await settled(app, task_id) == [
         ("callback_failed", "the receiver answered with status 500")
     ]
+    notice = await app.get_async(notice_id(TaskId(task_id)))
+    assert (notice.state, notice.parent_id) == (State.DEAD_LETTER, task_id)
+    await app.client.replay(name=notice.name)
+    await told(receiver, 4)
+    assert await settled(app, task_id) == [("callback_delivered", None)]
 
 
+@pytest.mark.usefixtures("delivered")
 async def test_a_cancelled_task_is_told_too(app: Holdfast, receiver: Receiver) -> None:
     handle = await app.submit_by_name_async("shop.add", {"a": 1}, callback=receiver.url)
     await handle.cancel_async()
 
-    await deliver(app, until=1, receiver=receiver)
+    await told(receiver, 1)
 
     assert json.loads(receiver.got[0][2])["status"] == "cancelled"
+
+
+@pytest.mark.usefixtures("delivered")
+async def test_a_task_that_is_started_again_is_told_again(
+    app: Holdfast, receiver: Receiver
+) -> None:
+    task_id = await ended(app, "shop.add", receiver.url, a=1)
+    await settled(app, task_id)
+
+    await app.client.retry(task_id)
+    await app.run_worker(burst=True)
+    await told(receiver, 2)
+
+    first, second = [json.loads(body) for _, _, body in receiver.got]
+    assert (first["attempt"], second["attempt"]) == (1, 2)
+    assert await settled(app, task_id, 2) == [("callback_delivered", None)] * 2
+
+
+@pytest.mark.usefixtures("delivered")
+async def test_a_repeated_submit_is_told_of_once(app: Holdfast, receiver: Receiver) -> None:
+    first, again = [
+        await app.submit_by_name_async(
+            "shop.add", {"a": 1}, callback=receiver.url, idempotency_key="order 7"
+        )
+        for _ in range(2)
+    ]
+    await app.run_worker(burst=True)
+    await told(receiver, 1)
+    await eventually(lambda: _is_over(app, State.COMPLETED))
+
+    assert first.id == again.id
+    assert len(receiver.got) == 1
+
+
+async def _is_over(app: Holdfast, state: State) -> bool:
+    """Whether all tasks have ended so."""
+    return await app.client.count() == await app.client.count(state=state)
+
+
+async def test_while_the_secret_is_changed_the_old_one_still_opens_it(
+    sqlite_url: str, receiver: Receiver
+) -> None:
+    old, new = "the old secret of last year", "the new secret of this year"
+    async with make_app(
+        sqlite_url,
+        callback_hosts=f"127.0.0.1:{receiver.server_port}",
+        callback_secret=new,
+        callback_previous_secret=old,
+    ) as app:
+        worker = await delivering(app)
+        running = asyncio.ensure_future(worker.run())
+        await ended(app, "shop.add", receiver.url, a=1)
+        await told(receiver, 1)
+        worker.stop()
+        await running
+
+    _, headers, body = receiver.got[0]
+    given = headers["Holdfast-Signature"]
+    checked = [is_signed(secret, body, given, now=time.time()) for secret in (old, new, "other")]
+    assert checked == [True, True, False]
+
+
+@pytest.mark.usefixtures("delivered")
+async def test_callbacks_of_a_token_s_tasks_are_signed_with_its_own_secret_too(
+    app: Holdfast, receiver: Receiver
+) -> None:
+    with serve(app) as server:
+        made, other = [
+            server.admin.post("/api/v1/tokens", json={"name": name, "scopes": ["submit"]}).json()
+            for name in ("ci", "other")
+        ]
+        body = {"task_type": "shop.add", "parameters": {"a": 1}, "callback_url": receiver.url}
+        head = {"Authorization": f"Bearer {made['token']}"}
+        assert server.client().post("/api/v1/tasks", json=body, headers=head).is_success
+        await app.run_worker(burst=True)
+        await told(receiver, 1)
+
+    _, headers, sent = receiver.got[0]
+    given, now = headers["Holdfast-Signature"], time.time()
+    secrets = [SECRET, made["callback_secret"], other["callback_secret"]]
+    assert [is_signed(secret, sent, given, now=now) for secret in secrets] == [True, True, False]
+
+
+@pytest.mark.usefixtures("delivered")
+async def test_receivers_that_never_answer_delay_nobody_else(
+    app: Holdfast, receiver: Receiver
+) -> None:
+    """Forty-eight of them once delayed another by half a minute."""
+    async with await asyncio.start_server(_never_answer, "127.0.0.2", 0) as tarpit:
+        port = tarpit.sockets[0].getsockname()[1]
+        for _ in range(48):
+            await app.submit_by_name_async(
+                "shop.add", {"a": 1}, callback=f"http://127.0.0.2:{port}/"
+            )
+        await app.run_worker(burst=True)
+        await eventually(lambda: app.client.count(state="running", name=notices.NAME))
+        began = time.monotonic()
+
+        await ended(app, "shop.add", receiver.url, a=1)
+        await told(receiver, 1)
+
+        assert time.monotonic() - began < posting.TIME_LIMIT
+        assert await app.client.count(state="running", name=notices.NAME) <= notices.PER_HOST
+
+
+async def _never_answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    await reader.read()
+    writer.close()
 
 
 def resolve(monkeypatch: pytest.MonkeyPatch, *addresses: str) -> None:
@@ -175,7 +306,7 @@ async def test_a_name_that_leads_into_our_own_network_is_not_called(
     resolve(monkeypatch, "8.8.8.8", "127.0.0.1")
 
     with pytest.raises(posting.NotCalled, match=r"leads to 127\.0\.0\.1"):
-        await posting.post(f"http://rebind.example:{receiver.server_port}/", b"{}", {})
+        await posting.post("http://rebind.example/", b"{}", {})
 
     assert receiver.got == []
 

@@ -25,6 +25,7 @@ from holdfast.worker.worker import Worker
 
 AT_A_TIME: Final = 256
 """Each waits for somebody else's answer, and costs little meanwhile."""
+RETRY: Final = exponential("5s", 2, cap="1h")
 GONE: Final = 410
 TOLD: Final = (
     *("task_id", "task_type", "queue", "status", "reason", "attempt", "created_at"),
@@ -34,6 +35,19 @@ TOLD: Final = (
 
 class NotAccepted(HoldfastError):
     """The receiver did not answer with a 2xx."""
+
+
+class Delivery:
+    """Keeps such a worker at work, whatever ends it."""
+
+    def __init__(self, app: Holdfast) -> None:
+        self._app = app
+
+    async def tick(self) -> float:
+        """One worker's life; another follows a second later."""
+        worker = await delivering(self._app)
+        await worker.run()
+        return 1.0
 
 
 async def delivering(app: Holdfast) -> Worker:
@@ -52,7 +66,7 @@ async def delivering(app: Holdfast) -> Worker:
             "queue": QUEUE,
             "max_retries": RETRIES,
             "timeout": TIMEOUT,
-            "retry": exponential("5s", 2, cap="1h"),
+            "retry": RETRY,
         },
     )
     settings = replace(
