@@ -195,13 +195,15 @@ async def test_keys_tokens_and_callbacks_hold_as_before(old: OldStore) -> None:
 
 async def tokens_open_what_they_did(store: Store) -> None:
     tokens = Tokens(store)
+    kept = [(each.id, each.name, each.revoked_at is None) for each in await tokens.list()]
+    assert kept == [(EXPIRED, "short", True), (REVOKED, "old ✓", False), (TOKEN, "ci", True)]
     token = await tokens.check(f"hf_{TOKEN}_{SECRET}")
     assert token is not None
     assert (token.name, sorted(token.scopes)) == ("ci", [Scope.READ, Scope.SUBMIT])
     bound = Bounds(owner="anna", queues=frozenset({"default"}), rate=RateLimit(100, 60))
     assert (token.bounds, token.created_by) == (bound, "cli")
+    assert str(token.last_used_at) == "2026-03-01 12:00:01+00:00"
     await tokens.noted()
-    assert [each.id for each in await tokens.list()] == [EXPIRED, REVOKED, TOKEN]
     for closed in (REVOKED, EXPIRED):
         assert await tokens.check(f"hf_{closed}_{SECRET}") is None
 
