@@ -50,6 +50,7 @@ OLD_TOKEN = """
 INSERT INTO holdfast.token (id, name, scopes, digest, created_at, expires_at, document)
 VALUES ('ab', 'ci', '{submit}', '\\x0f', 1, 2, '{"owner": "anna"}')
 """
+VERSIONS = [migration.version for migration in queries("holdfast").migrations]
 SCHEMA_1 = Path(__file__).with_name("schema_1.sql").read_text()
 
 
@@ -86,7 +87,7 @@ async def test_an_old_schema_is_refused_until_it_is_migrated(
         await store.open()
 
     assert await store.schema_version() == 1
-    assert list(await store.migrate()) == [2, 3, 4, 5]
+    assert list(await store.migrate()) == VERSIONS[1:]
     assert list(await store.migrate()) == []
 
 
@@ -116,7 +117,7 @@ async def test_tokens_and_pauses_of_the_fourth_schema_go_on(
     await db.execute(OLD_TOKEN)
     await db.execute("INSERT INTO holdfast.paused_queue VALUES ('mail')")
 
-    assert list(await PostgresStore(fresh_database).migrate()) == [5]
+    assert list(await PostgresStore(fresh_database).migrate()) == VERSIONS[4:]
 
     async with PostgresStore(fresh_database) as store:
         (token,) = await Tokens(store).list()

@@ -52,7 +52,7 @@ async def test_an_old_file_is_refused_until_it_is_migrated(path: Path, first_rel
         await store.open()
 
     assert await store.schema_version() == 1
-    assert list(await store.migrate()) == [2, 3, 4]
+    assert list(await store.migrate()) == sorted(migrations())[1:]
     assert list(await store.migrate()) == []
 
 
