@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holdfast.core.callback import CALLBACKS
 from holdfast.core.fleet import HTTP, WorkerInfo, WorkerStatus, knows, shown_capabilities
 from holdfast.core.gate import GateKind, key_of
 from holdfast.core.stats import Standing
@@ -188,6 +189,8 @@ def _lacking(task: Task, serving: list[WorkerInfo]) -> str:
 def _start_one_for(task: Task, by_default: str | None = None) -> str:
     """How to start a worker that can take it. `by_default` is the queue that need not be named."""
     able = shown_capabilities(task.requires)
+    if CALLBACKS in task.requires:
+        return "servers tell of tasks' ends: start one with `holdfast serve`"
     if HTTP in task.requires:
         having = f" with the capabilities {_names(able)}" if able else ""
         return f"start an HTTP worker on queue {task.queue!r}{having}"

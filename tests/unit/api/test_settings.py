@@ -60,6 +60,7 @@ KNOBS: dict[str, tuple[object, str, str, object]] = {
     "log_level": ("DEBUG", "debug", '"debug"', "debug"),
     "log_format": ("json", "json", '"json"', "json"),
     "callback_secret": (SECRET, SECRET, f'"{SECRET}"', SECRET),
+    "callback_previous_secret": (SECRET, SECRET, f'"{SECRET}"', SECRET),
 }
 
 
