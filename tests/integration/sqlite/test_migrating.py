@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from holdfast.core.gate import GateState
 from holdfast.core.task import State, WorkerId
 from holdfast.core.token import Scope, Token
 from holdfast.errors import SchemaMismatch
@@ -52,7 +53,7 @@ async def test_an_old_file_is_refused_until_it_is_migrated(path: Path, first_rel
         await store.open()
 
     assert await store.schema_version() == 1
-    assert list(await store.migrate()) == [2, 3, 4]
+    assert list(await store.migrate()) == [2, 3, 4, 5]
     assert list(await store.migrate()) == []
 
 
@@ -95,6 +96,40 @@ async def test_tokens_and_pauses_of_the_second_schema_go_on(path: Path) -> None:
             expires_at=datetime(1970, 1, 1, microsecond=2, tzinfo=UTC),
         )
         assert await resume(store, "mail")
+
+
+async def test_locks_of_the_fourth_schema_are_still_held_and_waited_for(path: Path) -> None:
+    running, waiting = task_id(), task_id()
+    with closing(sqlite3.connect(path)) as db:
+        for number in range(1, 5):
+            db.executescript(migrations()[number])
+        db.execute("INSERT INTO lane VALUES (1, 'default', '[]', 'normal')")
+        db.execute("INSERT INTO tally VALUES ('blocked', 1, 1)")
+        db.execute(OLD_WORKER)
+        for task in (running, waiting):
+            db.execute(OLD_TASK, (task,))
+            db.execute("UPDATE task SET lock_key = 'doc:1' WHERE id = ?", (task,))
+        db.execute(
+            "UPDATE task SET place = 3, state = 'running', holds = 'doc:1', worker_id = 'old',"
+            " attempt = 1, started_at = 1 WHERE id = ?",
+            (running,),
+        )
+        db.execute(
+            "UPDATE task SET place = 2, state = 'blocked', waits_for = 'doc:1' WHERE id = ?",
+            (waiting,),
+        )
+        db.commit()
+
+    await SQLiteStore(path).migrate()
+
+    async with SQLiteStore(path) as store:
+        assert list(await store.check()) == []
+        (lock,) = await store.gates(limit=9)
+        assert lock == GateState(name="lock:doc:1", held=1, parked=1, holder=running)
+        await store.bury(WorkerId("old"), beats=None)
+        await save(store, *map(success, await store.orphans(limit=9)))
+        assert (await get(store, waiting)).state is State.QUEUED
+        assert list(await store.check()) == []
 
 
 async def test_a_worker_of_the_first_release_still_registers_on_a_migrated_file(
