@@ -22,7 +22,6 @@ from tests.integration.server.shop import make_app
 
 @pytest.fixture
 def sqlite_url(tmp_path: Path) -> str:
-    return "memory://"
     return f"sqlite:///{tmp_path}/tasks.db"
 
 

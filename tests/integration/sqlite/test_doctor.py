@@ -6,6 +6,7 @@ import sqlite3
 
 import pytest
 
+from holdfast.core.gate import Gate, GateKind
 from holdfast.core.task import WorkerId
 from holdfast.stores.sqlite import SQLiteStore
 from holdfast.stores.sqlite.writer import Unit
@@ -37,7 +38,10 @@ async def used(store: SQLiteStore, worker: WorkerId) -> SQLiteStore:
         ("DELETE FROM tally WHERE kind = 'state:completed'", "the tally says 0"),
         ("UPDATE task SET state = 'queued' WHERE place = 3", "other columns disagree"),
         ("UPDATE task SET due_at = due_at + 1 WHERE place = 0", "other columns disagree"),
-        ("UPDATE task SET holds = NULL WHERE holds IS NOT NULL", "which should be its own"),
+        (
+            "UPDATE task SET holds = NULL WHERE holds IS NOT NULL",
+            "waits for lock:k, which it may pass",
+        ),
         ("UPDATE task SET live_key = NULL", "other columns disagree"),
         ("UPDATE task SET expiry = NULL", "other columns disagree"),
         ("UPDATE task SET finished_at = NULL", "other columns disagree"),
@@ -56,6 +60,47 @@ async def test_damage_is_found(
     assert outside.execute(damage).rowcount > 0
 
     found = await used.check()
+
+    assert finding in "\n".join(found)
+
+
+@pytest.fixture
+async def gated(store: SQLiteStore, worker: WorkerId) -> SQLiteStore:
+    """A store with tasks before and behind gates of every kind."""
+    first = new_task()
+    limit, rate = Gate(GateKind.LIMIT, "l", 2), Gate(GateKind.RATE, "r", 1, 60.0)
+    await add(
+        store,
+        first,
+        new_task(gates=(Gate(GateKind.LATCH, first.id), limit)),
+        *[new_task(gates=(limit,)) for _ in range(3)],
+        *[new_task(gates=(rate, Gate(GateKind.SHARE, "s", 3)), lock=f"k{n}") for n in range(2)],
+        new_task(lock="k1"),
+    )
+    await claim(store, worker)
+    assert list(await store.check()) == []
+    return store
+
+
+@pytest.mark.parametrize(
+    ("damage", "finding"),
+    [
+        ("UPDATE gate SET held = 1 WHERE name = 'limit:l'", "limit:l is held by 1, but 2 have"),
+        ("UPDATE gate SET held = 0 WHERE name = 'share:s'", "share:s is held by 0, but 2 have"),
+        ("DELETE FROM gate WHERE name = 'limit:l'", "waits for limit:l, which it may pass"),
+        ("UPDATE gate SET starts = NULL, look_at = NULL", "waits for rate:r, which it may pass"),
+        ("UPDATE task SET passed = 0 WHERE waits_for = 'rate:r'", "other columns disagree"),
+        ("UPDATE task SET holds = NULL WHERE waits_for = 'rate:r'", "lock:k1 is held by 0, but 1"),
+        ("UPDATE gate SET opened_at = 1 WHERE name GLOB 'latch:*'", ", which it may pass"),
+        ("INSERT INTO gate VALUES ('limit:x', 1, 0, NULL, 0, NULL, 0, 0, NULL, NULL)", "is kept"),
+    ],
+)
+async def test_damaged_gates_are_found(
+    gated: SQLiteStore, outside: sqlite3.Connection, damage: str, finding: str
+) -> None:
+    assert outside.execute(damage).rowcount > 0
+
+    found = await gated.check()
 
     assert finding in "\n".join(found)
 

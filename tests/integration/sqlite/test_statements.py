@@ -17,8 +17,8 @@ from holdfast.stores.sqlite.queries import (
     CALLBACKS,
     CLAIMS,
     FILTERS,
+    GATES,
     HISTORY,
-    LOCKS,
     OPERATIONS,
     RECORDS,
     SETTLEMENTS,
@@ -52,6 +52,10 @@ def test_every_block_is_used_and_every_name_exists() -> None:
     used |= {("FILTERS", name) for name in ("ended_after", "ended_later_than", "edge")}
     used |= {("OPERATIONS", name) for name in OPERATIONS if name.startswith("columns_")}
     used |= {("CLAIMS", "due"), ("CLAIMS", "expired")}
+    used |= {("GATES", name) for name in ("forget", "forget_idle", "page", "page_of_locks")}
+    used |= {
+        ("CHECKS", f"{kind}_{what}") for kind in ("told", "real") for what in ("holders", "counts")
+    }
     used |= {
         ("RECORDS", f"{order}_{by}")
         for order in ("oldest", "newest")
@@ -75,13 +79,15 @@ HOT = {
     "complete": SETTLEMENTS["complete"],
     "find": SETTLEMENTS["find"],
     "finish": _spread(SETTLEMENTS["finish"], 10, 4),
-    "go_on": _spread(SETTLEMENTS["go_on"], 11, 4),
+    "go_on": _spread(SETTLEMENTS["go_on"], 12, 4),
     "cancel_requests": SETTLEMENTS["cancel_requests"],
-    "moves": LOCKS["moves"],
-    "step_back": LOCKS["step_back"],
-    "next_in_line": LOCKS["next_in_line"],
+    "to_complete": SETTLEMENTS["to_complete"],
+    "complete_gated": SETTLEMENTS["complete_gated"],
+    **{f"gate_{name}": GATES[name] for name in GATES if name not in ("put", "park")},
+    "park": _spread(GATES["park"], 4, 4),
     "states": TASKS["states"],
     "set_callbacks": _spread(TASKS["set_callbacks"], 2, 4),
+    "set_gates": _spread(TASKS["set_gates"], 4, 4),
     "unique_keys_taken": TASKS["unique_keys_taken"],
     "idempotency_keys_seen": TASKS["idempotency_keys_seen"],
     "get": TASKS["get"],
@@ -89,8 +95,8 @@ HOT = {
     "was_saved": HISTORY["was_saved"],
     "attempts": HISTORY["attempts"],
     "events": HISTORY["events"],
-    "renew": _spread(OPERATIONS["renew"], 4, 4),
-    "hurry": _spread(OPERATIONS["hurry"], 3, 4),
+    "renew": _spread(OPERATIONS["renew"], 5, 4),
+    "hurry": _spread(OPERATIONS["hurry"], 4, 4),
     "old": OPERATIONS["old"],
     "forget_attempts": HISTORY["forget_attempts"],
     "forget_events": HISTORY["forget_events"],
@@ -131,13 +137,8 @@ def _nothing(sql: str) -> dict[str, None] | list[None]:
 def test_no_hot_statement_walks_a_table(outside: sqlite3.Connection, name: str) -> None:
     steps = plan(outside, HOT[name])
 
-    walks = [
-        s
-        for s in steps
-        if re.match(
-            r"SCAN (task|event|attempt|idempotency|callback|record|journal|worker)\b(?! USING)", s
-        )
-    ]
+    tables = "task|gate|event|attempt|idempotency|callback|record|journal|worker"
+    walks = [s for s in steps if re.match(rf"SCAN ({tables})\b(?! USING)", s)]
     assert walks == [], steps
     assert not [s for s in steps if "AUTOMATIC" in s], steps
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from holdfast.core.gate import Gate, GateKind, gates_text, to_pass
 from holdfast.core.task import Added, NewTask, State, SubmitOutcome, TaskId
 from holdfast.errors import IdempotencyConflict
 from holdfast.stores.columns import in_us, span_us
-from holdfast.stores.sqlite.locks import rearrange
+from holdfast.stores.sqlite.gates import announce, first_gate, let_pass
 from holdfast.stores.sqlite.queries import TASKS, Row, as_json, run_many
 from holdfast.stores.sqlite.tally import BLOCKED, READY, WAITING
 from holdfast.stores.sqlite.writer import Unit
@@ -23,6 +24,8 @@ NewRow = tuple[
 
 Answer = tuple[TaskId, SubmitOutcome]
 
+_SPECLESS: Final = frozenset({GateKind.LATCH, GateKind.LOCK})
+
 
 class Plan(NamedTuple):
     """What a batch amounts to: an answer for each submit, and the tasks to write."""
@@ -31,16 +34,31 @@ class Plan(NamedTuple):
     fresh: Mapping[TaskId, NewTask]
 
 
+class TakenIn(NamedTuple):
+    """What was written of a batch; `repeated` were there before."""
+
+    plan: Plan
+    repeated: Collection[TaskId]
+
+    def answers(self, db: sqlite3.Connection) -> Sequence[Added]:
+        """An answer for each submit, with its state now."""
+        states = _other_states(db, self.plan, self.repeated)
+        return [
+            Added(task_id, outcome, states.get(task_id, State.QUEUED))
+            for task_id, outcome in self.plan.answers
+        ]
+
+
 def add(unit: Unit, tasks: Sequence[NewTask], *, idempotency_window: float) -> Sequence[Added]:
+    return take_in(unit, tasks, idempotency_window=idempotency_window).answers(unit.db)
+
+
+def take_in(unit: Unit, tasks: Sequence[NewTask], *, idempotency_window: float) -> TakenIn:
     now = unit.now
     wanted = plan(unit.db, tasks, now)
     repeated = _insert(unit, wanted.fresh, now)
     _remember_keys(unit.db, wanted.fresh.values(), now + span_us(idempotency_window))
-    states = _other_states(unit.db, wanted, repeated)
-    return [
-        Added(task_id, outcome, states.get(task_id, State.QUEUED))
-        for task_id, outcome in wanted.answers
-    ]
+    return TakenIn(wanted, repeated)
 
 
 def plan(db: sqlite3.Connection, tasks: Sequence[NewTask], now: int) -> Plan:
@@ -112,8 +130,28 @@ def _insert(unit: Unit, fresh: Mapping[TaskId, NewTask], now: int) -> Collection
     run_many(unit.db, TASKS["set_callbacks"], called_back)
     for (lane, place), number in Counter((row[1], row[2]) for row in rows).items():
         unit.tally.move(lane, None, place, number)
-    rearrange(unit, {new.lock for new in fresh.values() if new.lock is not None})
+    gated = [new for new in fresh.values() if new.lock is not None or new.gates or new.counts]
+    if gated:
+        _put_before_gates(unit, [new for new in gated if new.id not in repeated], now)
     return repeated
+
+
+def _put_before_gates(unit: Unit, gated: Sequence[NewTask], now: int) -> None:
+    """Let those pass who may. Whoever submits them tells of those that are ready."""
+    rows: list[Row] = []
+    specs: dict[str, Gate] = {}
+    touched: set[str] = set()
+    for new in gated:
+        text = gates_text(to_pass(new.lock, new.gates)) if new.gates else None
+        gate = first_gate(new.lock, text)
+        touched |= set() if gate is None else {gate}
+        if new.gates or new.counts:
+            rows.append((new.id, text, as_json(new.counts) if new.counts else None, gate))
+            specs |= {each.name: each for each in new.gates if each.kind not in _SPECLESS}
+    run_many(unit.db, TASKS["set_gates"], rows)
+    let_pass(unit, touched | announce(unit, specs), now, specs)
+    for new in gated:
+        unit.passed.pop(new.id, None)
 
 
 def _row(unit: Unit, new: NewTask, now: int) -> NewRow:
@@ -123,7 +161,7 @@ def _row(unit: Unit, new: NewTask, now: int) -> NewRow:
         run_at = in_us(new.run_at)
     elif new.delay:
         run_at = now + span_us(new.delay)
-    place = WAITING if run_at > now else READY if new.lock is None else BLOCKED
+    place = WAITING if run_at > now else READY if new.lock is None and not new.gates else BLOCKED
     return (
         new.id, lane, place, run_at - new.head_start, new.name, new.payload, run_at,
         new.max_retries, None if new.timeout is None else repr(new.timeout), new.retry,
@@ -150,13 +188,14 @@ def _remember_keys(db: sqlite3.Connection, fresh: Iterable[NewTask], until: int)
 def _other_states(
     db: sqlite3.Connection, wanted: Plan, repeated: Collection[TaskId]
 ) -> Mapping[TaskId, State]:
-    """The states of those that may not be `queued`: known before, or with a lock."""
+    """The states of those that may not be `queued`: known before, or with gates."""
     doubtful = {
         task_id
         for task_id, _ in wanted.answers
         if task_id not in wanted.fresh
         or task_id in repeated
         or wanted.fresh[task_id].lock is not None
+        or wanted.fresh[task_id].gates
     }
     return states_of(db, doubtful) if doubtful else {}
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 
+from holdfast.core.passing import let_pass, next_stage
+from holdfast.stores.sqlite.gate_lines import read_lines
 from holdfast.stores.sqlite.queries import CHECKS
 
 
-def problems(db: sqlite3.Connection) -> list[str]:
+def problems(db: sqlite3.Connection, *, now: int) -> list[str]:
     """Everything found, as sentences. Walks the whole file."""
-    return [*_file(db), *_places(db), *_locks(db), *_counts(db), *_leftovers(db)]
+    return [*_file(db), *_places(db), *_gates(db, now), *_counts(db), *_leftovers(db)]
 
 
 def risky_settings(db: sqlite3.Connection) -> list[str]:
@@ -36,18 +38,31 @@ def _places(db: sqlite3.Connection) -> Iterator[str]:
         yield f"task {task_id} is {state} in place {place}, and its other columns disagree"
 
 
-def _locks(db: sqlite3.Connection) -> Iterator[str]:
-    for task_id, key in db.execute(CHECKS["idle_locks"]):
-        yield f"task {task_id} waits for lock {key!r}, which should be its own"
+def _gates(db: sqlite3.Connection, now: int) -> Iterator[str]:
+    for name, said, found in _differences(db, "told_holders", "real_holders"):
+        yield f"gate {name} is held by {said}, but {found} have passed it and not left"
+    for (name,) in db.execute(CHECKS["idle_gates"]):
+        yield f"gate {name} is kept, though nobody holds it or stands before it"
+    names = [name for (name,) in db.execute(CHECKS["gates_to_wait_for"], {"now": now})]
+    touched = set(names)
+    while touched:
+        stage, touched = next_stage(touched)
+        moves = let_pass(read_lines(db, stage, now, {}).lines, now)
+        for one in (*moves.ready, *moves.onward):
+            yield f"task {one.id} waits for {one.gates[one.passed - 1].name}, which it may pass"
 
 
 def _counts(db: sqlite3.Connection) -> Iterator[str]:
-    told = {(kind, key): number for kind, key, number in db.execute(CHECKS["told_counts"])}
-    real = {(kind, key): number for kind, key, number in db.execute(CHECKS["real_counts"])}
-    for kind, key in sorted(told.keys() | real.keys()):
-        said, found = told.get((kind, key), 0), real.get((kind, key), 0)
-        if said != found:
-            yield f"the tally says {said} for {kind} {key}, but there are {found}"
+    for kind, said, found in _differences(db, "told_counts", "real_counts"):
+        yield f"the tally says {said} for {kind}, but there are {found}"
+
+
+def _differences(db: sqlite3.Connection, told: str, real: str) -> Iterator[tuple[str, int, int]]:
+    """What is counted under a name, and what there is, where that is not the same."""
+    said, found = (dict(map(tuple, db.execute(CHECKS[block]))) for block in (told, real))
+    for name in sorted(said.keys() | found.keys()):
+        if said.get(name, 0) != found.get(name, 0):
+            yield name, said.get(name, 0), found.get(name, 0)
 
 
 def _leftovers(db: sqlite3.Connection) -> Iterator[str]:

@@ -20,6 +20,7 @@ from holdfast.core.fleet import WorkerStatus
 from holdfast.core.task import Cause, Json, Priority, TaskId, WorkerId
 from holdfast.errors import WorkerGone
 from holdfast.stores.sqlite.eligible import cancel_expired, promote_due
+from holdfast.stores.sqlite.gates import look_again, start
 from holdfast.stores.sqlite.lanes import Lane
 from holdfast.stores.sqlite.queries import CLAIMS, STATS, as_json, run_many
 from holdfast.stores.sqlite.rownumbers import RowNumbers
@@ -72,6 +73,7 @@ class Claiming:
         if view.is_expired or view.is_due:
             if not (cancel_expired(unit, now) and promote_due(unit, now)):
                 return AGAIN
+            look_again(unit, now)
             view = self._look(unit, ask, now)
         taken = take(unit, ask, view, now)
         (self._fruitful.add if taken.line else self._fruitful.discard)(ask.worker_id)
@@ -88,13 +90,16 @@ class Claiming:
     def _look_once(self, unit: Unit, ask: Ask, now: int) -> tuple[View, bool]:
         seen = {"worker": ask.worker_id, "now": now, "lanes": self._lanes(unit, ask)}
         row = unit.db.execute(CLAIMS["look"], seen).fetchone()
-        status, last_lane, paused, expired, due, ready, next_due = row
+        status, last_lane, paused, expired, due, ready, *dues = row
         if status not in _ALIVE:
             self._fruitful.discard(ask.worker_id)
             raise WorkerGone(ask.worker_id)
         before, self._paused = self._paused, frozenset(orjson.loads(paused))
+        look_at = dues[-1]
+        next_due = min((at for at in dues if at is not None), default=None)
         seconds = None if next_due is None else max(0, next_due - now) / 1e6
-        view = View(bool(expired), bool(due), orjson.loads(ready), seconds)
+        is_due = due or (look_at is not None and look_at <= now)
+        view = View(bool(expired), bool(is_due), orjson.loads(ready), seconds)
         return view, before == self._paused and unit.lanes.are_all(last_lane or 0)
 
     def _lanes(self, unit: Unit, ask: Ask) -> str:
@@ -117,6 +122,7 @@ class ReadyRows(NamedTuple):
     number: int
     locked: int
     expiring: int
+    gated: int
 
     def rows(self) -> list[list[Json]]:
         """A row for each, in order, its payload at the end."""
@@ -149,7 +155,7 @@ class Taken(NamedTuple):
         )
 
 
-_SEQ, _ID, _LANE, _SIZE, _REST, _LOCK_IN_REST = 0, 2, 3, 4, 9, 0
+_SEQ, _ID, _LANE, _SIZE, _REST, _LOCK_IN_REST, _GATES_IN_REST = 0, 2, 3, 4, 9, 0, 7
 
 
 def take(unit: Unit, ask: Ask, view: View, now: int) -> Taken:
@@ -163,6 +169,8 @@ def take(unit: Unit, ask: Ask, view: View, now: int) -> Taken:
     if line.expiring:
         unit.db.execute(CLAIMS["no_longer_expiring"], (line.seqs,))
     fences = _give_fences(unit, line) if line.locked else {}
+    if line.gated:
+        start(unit, _in_rest(line, _GATES_IN_REST).values(), now)
     for lane, number in _by_lane(lanes, line).items():
         unit.tally.move(lane, READY, RUNNING, number)
     return Taken(ask.worker_id, line, fences, unit.lanes.by_id, view.next_due)
@@ -186,15 +194,20 @@ def _by_lane(lanes: Sequence[int], line: ReadyRows) -> Mapping[int, int]:
 
 def _give_fences(unit: Unit, line: ReadyRows) -> dict[int, int]:
     """Number the holders of locks: every number is larger than all given before."""
-    locked = [
-        row[_SEQ]
-        for row in line.rows()
-        if row[_REST] is not None and row[_REST][_LOCK_IN_REST] is not None
-    ]
+    locked = list(_in_rest(line, _LOCK_IN_REST))
     (last,) = unit.db.execute(STATS["next_fences"], (len(locked),)).fetchone()
     fences = dict(zip(locked, range(last - len(locked) + 1, last + 1), strict=True))
     run_many(unit.db, CLAIMS["give_fences"], list(fences.items()))
     return fences
+
+
+def _in_rest(line: ReadyRows, which: int) -> dict[int, str]:
+    """One of the values of tasks that are not plain, where it is not None, by row number."""
+    return {
+        row[_SEQ]: row[_REST][which]
+        for row in line.rows()
+        if row[_REST] is not None and row[_REST][which] is not None
+    }
 
 
 def _claims(taken: Taken, line: ReadyRows, numbers: RowNumbers) -> list[Claim]:
@@ -202,7 +215,8 @@ def _claims(taken: Taken, line: ReadyRows, numbers: RowNumbers) -> list[Claim]:
     worker_id, fences = taken.worker_id, taken.fences
     lanes = {lane.id: (lane.queue, lane.priority) for lane in taken.lanes.values()}
     rows = line.rows()
-    numbers.learn([row[_ID] for row in rows], [row[_SEQ] for row in rows])
+    gated = [row[_SEQ] for row in rows if row[_REST] is not None and _is_gated(row[_REST])]
+    numbers.learn([row[_ID] for row in rows], [row[_SEQ] for row in rows], gated)
     return [
         tuple.__new__(Claim, (
             task_id, attempt + 1, worker_id, name, *lanes[lane], payload, 0, max_retries, 0,
@@ -219,6 +233,11 @@ def _claims(taken: Taken, line: ReadyRows, numbers: RowNumbers) -> list[Claim]:
     ]  # fmt: skip
 
 
+def _is_gated(rest: list[Json]) -> bool:
+    lock, *_, gates, counts = rest
+    return lock is not None or gates is not None or counts is not None
+
+
 def _claim_with(
     rest: list[Json],
     task_id: TaskId,
@@ -232,7 +251,7 @@ def _claim_with(
     fence: int | None,
 ) -> Claim:
     """A claim with a lock, an earlier attempt, or anything else that is not plain."""
-    lock, charged, crash_count, retry, cause, trace, owner = rest
+    lock, charged, crash_count, retry, cause, trace, owner, _, _ = rest
     return Claim(
         task_id, attempt, worker_id, name, *lane, payload, charged, max_retries, crash_count,
         None if timeout is None else float(timeout), retry, lock, fence, _CAUSES[cause], trace,

@@ -12,9 +12,9 @@ from typing import Final, NamedTuple
 import orjson
 
 from holdfast.core.lifecycle import ended_idle_as
-from holdfast.core.task import Reason, State
+from holdfast.core.task import Reason, State, TaskId
 from holdfast.stores.sqlite import callbacks
-from holdfast.stores.sqlite.locks import rearrange
+from holdfast.stores.sqlite.gates import Leaving, first_gate, go_through, leave, let_pass
 from holdfast.stores.sqlite.queries import CLAIMS, HISTORY, SETTLEMENTS, as_json
 from holdfast.stores.sqlite.tally import BLOCKED, DONE, READY, WAITING
 from holdfast.stores.sqlite.writer import Unit
@@ -31,6 +31,10 @@ class IdleTask(NamedTuple):
     place: int
     state: str
     lock: str | None
+    gates: str | None
+    passed: int
+    counts: str | None
+    awaited: TaskId | None
 
 
 def cancel_expired(unit: Unit, now: int) -> bool:
@@ -47,7 +51,7 @@ def promote_due(unit: Unit, now: int) -> bool:
     """Put what is due in line; False if some are left for another turn."""
     for _ in range(_SLICES):
         due = _slice(unit, "due", now)
-        _line_up(unit, due)
+        _line_up(unit, due, now)
         if len(due) < _SLICE:
             return True
     return False
@@ -67,17 +71,24 @@ def end(unit: Unit, tasks: Sequence[IdleTask], reason: Reason, now: int) -> None
         unit.tally.move(task.lane, task.place, DONE)
     unit.tally.retrying(-_retrying(tasks))
     unit.tally.ended(state, now, len(tasks))
-    rearrange(unit, {task.lock for task in tasks if task.lock is not None})
+    leaving = [
+        Leaving(task.place, task.lock, task.gates, task.passed, task.counts, task.awaited, True)
+        for task in tasks
+    ]
+    go_through(unit, leave(unit, leaving, now), now)
 
 
-def _line_up(unit: Unit, due: Sequence[IdleTask]) -> None:
+def _line_up(unit: Unit, due: Sequence[IdleTask], now: int) -> None:
     if not due:
         return
     unit.db.execute(CLAIMS["line_up"], (as_json([task.seq for task in due]),))
+    touched: set[str] = set()
     for task in due:
-        unit.tally.move(task.lane, WAITING, READY if task.lock is None else BLOCKED)
+        gate = first_gate(task.lock, task.gates)
+        unit.tally.move(task.lane, WAITING, READY if gate is None else BLOCKED)
+        touched |= set() if gate is None else {gate}
     unit.tally.retrying(-_retrying(due))
-    rearrange(unit, {task.lock for task in due if task.lock is not None})
+    let_pass(unit, touched, now)
 
 
 def _slice(unit: Unit, what: str, now: int) -> list[IdleTask]:

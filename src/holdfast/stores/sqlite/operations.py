@@ -19,10 +19,11 @@ from holdfast.core.task import Reason, State, Task, TaskId
 from holdfast.stores.columns import span_us
 from holdfast.stores.sqlite.eligible import IdleTask, end
 from holdfast.stores.sqlite.filters import narrowed, query
-from holdfast.stores.sqlite.locks import rearrange
+from holdfast.stores.sqlite.gates import close_again, first_gate, let_pass
 from holdfast.stores.sqlite.queries import (
     CALLBACKS,
     FILTERS,
+    GATES,
     HISTORY,
     OPERATIONS,
     RECORDS,
@@ -34,7 +35,7 @@ from holdfast.stores.sqlite.queries import (
     as_json,
     run_many,
 )
-from holdfast.stores.sqlite.tally import BLOCKED, READY, RUNNING, WAITING
+from holdfast.stores.sqlite.tally import BLOCKED, DONE, READY, RUNNING, WAITING
 from holdfast.stores.sqlite.values import task_of
 from holdfast.stores.sqlite.writer import Unit
 
@@ -65,7 +66,7 @@ def cancel(
     now = unit.now
     found = list(_to_cancel(unit.db, replace(where, ids=tuple(chosen))))
     running = [row["seq"] for row in found if row["place"] == RUNNING]
-    idle = [IdleTask(*row[:5]) for row in found if row["place"] != RUNNING]
+    idle = [IdleTask(*row[:9]) for row in found if row["place"] != RUNNING]
     if running:
         seqs = as_json(running)
         unit.db.execute(SETTLEMENTS["request_cancel"], (seqs,))
@@ -86,20 +87,24 @@ def requeue(
     found = list(_to_requeue(unit.db, replace(where, ids=tuple(chosen))))
     renewed: list[Row] = []
     hurried: list[Row] = []
+    touched: set[str] = set()
     for number, row in enumerate(found, start=1):
         due = now + (span_us(number / pace) if pace else 0)
-        place = WAITING if due > now else READY if row["lock_key"] is None else BLOCKED
+        gate = None if due > now else first_gate(row["lock_key"], row["gates"])
+        place = WAITING if due > now else READY if gate is None else BLOCKED
+        touched |= set() if gate is None else {gate}
         unit.tally.move(row["lane"], row["place"], place)
         if row["state"] == State.RETRYING.value:
-            hurried.append((row["seq"], place, due))
+            hurried.append((row["seq"], place, due, gate))
             unit.tally.retrying(0 if place == WAITING else -1)
         else:
             unit.tally.ended(row["state"], row["finished_at"], -1)
             head_start = head_starts[unit.lanes.lookup(unit.db, row["lane"]).priority]
-            renewed.append((row["seq"], place, due, due - head_start))
+            renewed.append((row["seq"], place, due, gate, due - head_start))
     _renew(unit, renewed, now)
     run_many(unit.db, OPERATIONS["hurry"], hurried)
-    rearrange(unit, {row["lock_key"] for row in found if row["lock_key"] is not None})
+    close_again(unit, [r["id"] for r in found if r["awaited"] and r["place"] == DONE])
+    let_pass(unit, touched, now)
     return _tasks(unit, found)
 
 
@@ -112,7 +117,9 @@ def prune(unit: Unit, *, retention: float, dead_letter_retention: float, limit: 
     oldest = now - span_us(retention)
     ages = {"oldest": oldest, "oldest_dead_letter": now - span_us(dead_letter_retention)}
     gone = _forget(unit, _rows(unit.db, OPERATIONS["old"], ages | {"limit": limit}))
-    unit.db.execute(OPERATIONS["forget_used_up_keys"], {"now": now, "limit": max(limit, 1000)})
+    most = max(limit, 1000)
+    unit.db.execute(OPERATIONS["forget_used_up_keys"], {"now": now, "limit": most})
+    unit.db.execute(GATES["forget_latches"], {"oldest": oldest, "limit": most})
     unit.db.execute(WORKERS["forget"], (oldest,))
     unit.db.execute(STATS["forget_minutes"], (now // 1_000_000 - _MINUTES_KEPT,))
     return gone

@@ -36,7 +36,7 @@ def _load(noun: str) -> Mapping[str, str]:
 TASKS: Final = _load("tasks")
 CLAIMS: Final = _load("claims")
 SETTLEMENTS: Final = _load("settlements")
-LOCKS: Final = _load("locks")
+GATES: Final = _load("gates")
 HISTORY: Final = _load("history")
 FILTERS: Final = _load("filters")
 WORKERS: Final = _load("workers")

@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from holdfast.core.attempt import Attempt, Claim, Event, History
 from holdfast.core.fleet import WorkerInfo
+from holdfast.core.gate import GateState
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.query import Edge, Order, Page, TaskFilter, page_of
 from holdfast.core.stats import Standing
-from holdfast.core.task import AttemptEnd, Cause, Priority, State, Task, TaskId, WorkerId
-from holdfast.stores.callees import callees
+from holdfast.core.task import AttemptEnd, Cause, Priority, Task, TaskId, WorkerId
 from holdfast.stores.columns import as_time, error_of, in_us
 from holdfast.stores.sqlite.filters import narrowed, query
+from holdfast.stores.sqlite.gate_lines import gate_states
 from holdfast.stores.sqlite.lanes import Lanes
 from holdfast.stores.sqlite.numbers import ended_last_minute
 from holdfast.stores.sqlite.queries import (
     FILTERS,
+    GATES,
     HISTORY,
-    LOCKS,
     QUEUES,
     SETTLEMENTS,
     TASKS,
     WORKERS,
     Value,
-    as_json,
 )
 from holdfast.stores.sqlite.tally import DONE, READY, RUNNING
 from holdfast.stores.sqlite.values import claim_of, safe_text, task_of, worker_of
@@ -120,17 +120,11 @@ def standing(db: sqlite3.Connection, lanes: Lanes, task_id: TaskId, *, now: int)
         queue_paused=task.queue in {queue for (queue,) in db.execute(QUEUES["paused"])},
         ahead=_ahead(db, task) if row["place"] == READY else None,
         ahead_cap=_AHEAD_CAP,
-        lock_holder=_holder(db, task) if task.state is State.BLOCKED else None,
+        gate=_gate(db, row["waits_for"]),
+        ahead_at_gate=_ahead_at_gate(db, task, row["waits_for"]),
         workers=tuple(workers(db)),
         ended_last_minute=ended_last_minute(db, task.queue, now=now),
     )
-
-
-def next_in_line(db: sqlite3.Connection, lanes: Lanes, keys: Collection[str]) -> dict[str, int]:
-    wanted = sorted({key for key in keys if safe_text(key) == key})
-    rows = db.execute(LOCKS["next_in_line"], (as_json(wanted),)).fetchall()
-    ready = [(lanes.lookup(db, lane), number) for lane, number in rows]
-    return callees((lane.queue, lane.requires, number) for lane, number in ready)
 
 
 def drain_requested(db: sqlite3.Connection, worker_id: WorkerId) -> bool:
@@ -158,9 +152,16 @@ def _ahead(db: sqlite3.Connection, task: Task) -> int:
     return int(number)
 
 
-def _holder(db: sqlite3.Connection, task: Task) -> TaskId | None:
-    row = db.execute(LOCKS["holder"], (task.lock,)).fetchone()
-    return None if row is None else row["id"]
+def _gate(db: sqlite3.Connection, name: str | None) -> GateState | None:
+    return None if name is None else next(iter(gate_states(db, [name], limit=1)), None)
+
+
+def _ahead_at_gate(db: sqlite3.Connection, task: Task, gate: str | None) -> int | None:
+    if gate is None:
+        return None
+    place = {"gate": gate, "rank": task.rank, "id": task.id, "cap": _AHEAD_CAP}
+    (number,) = db.execute(GATES["standing_before"], place).fetchone()
+    return int(number)
 
 
 def _attempt(row: sqlite3.Row) -> Attempt:

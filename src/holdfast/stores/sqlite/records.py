@@ -10,27 +10,35 @@ from holdfast.core.record import Changes, Delete, Due, Kept, Name, Put, Record, 
 from holdfast.core.task import Added, TaskId
 from holdfast.stores.columns import in_us, maybe_time, span_us
 from holdfast.stores.kill_points import reached
-from holdfast.stores.sqlite.add import add, plan, states_of
+from holdfast.stores.sqlite import gates
+from holdfast.stores.sqlite.add import plan, states_of, take_in
 from holdfast.stores.sqlite.queries import RECORDS, as_json
 from holdfast.stores.sqlite.values import safe_text
 from holdfast.stores.sqlite.writer import Unit
 
 
-def check(unit: Unit, changes: Changes) -> None:
-    """Raise what these clash with."""
-    _decided(unit.db, changes)
+def check(unit: Unit, changes: Changes) -> Changes:
+    """What to write of these; raises what they clash with."""
+    fresh = _decided(unit.db, changes)
     plan(unit.db, changes.tasks, unit.now)
+    return fresh
 
 
-def commit(unit: Unit, changes: Changes) -> Sequence[Added]:
+def commit(unit: Unit, changes: Changes, *, is_counted_up: bool = False) -> Sequence[Added]:
     """All of it in the transaction that is open; whoever opened it rolls back if this raises."""
-    records = _decided(unit.db, changes)
-    answers = add(unit, changes.tasks, idempotency_window=changes.idempotency_window)
+    now = unit.now
+    fresh = _decided(unit.db, changes)
+    if not is_counted_up:
+        gates.count(unit, fresh.ups, now)
+    added = take_in(unit, changes.tasks, idempotency_window=changes.idempotency_window)
+    gates.await_ends(unit, [latch for latch, _, _ in fresh.ups])
     reached("tasks-added")
-    for change in records:
+    for change in fresh.records:
         _write(unit, change, changes.id)
         reached("record-written")
-    return answers
+    touched = gates.count(unit, fresh.downs, now) | gates.set_capacities(unit, fresh.capacities)
+    gates.go_through(unit, touched, now)
+    return added.answers(unit.db)
 
 
 def get(db: sqlite3.Connection, kind: str, key: str) -> Record | None:
@@ -83,9 +91,9 @@ def journal(db: sqlite3.Connection, task_id: TaskId) -> Mapping[str, bytes]:
     return dict(db.execute(RECORDS["journal"], (safe_text(task_id),)).fetchall())
 
 
-def _decided(db: sqlite3.Connection, changes: Changes) -> Sequence[Put | Delete]:
-    if not changes.records:
-        return ()
+def _decided(db: sqlite3.Connection, changes: Changes) -> Changes:
+    if not (changes.records or changes.counts or changes.capacities):
+        return changes
     known = states_of(db, [new.id for new in changes.tasks])
     return decided(changes, _kept(db, changes.names), known)
 

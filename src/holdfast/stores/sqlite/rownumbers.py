@@ -6,7 +6,7 @@ writing of an end. Only a shortcut: for a task that is not here, its id is looke
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from holdfast.core.task import TaskId
@@ -20,13 +20,17 @@ class RowNumbers:
     def __init__(self) -> None:
         self._number_of: dict[TaskId, int] = {}
         self._task_of: dict[int, TaskId] = {}
+        self._gated: set[int] = set()
 
-    def learn(self, tasks: Sequence[TaskId], numbers: Sequence[int]) -> None:
-        """These tasks were claimed from these rows."""
+    def learn(
+        self, tasks: Sequence[TaskId], numbers: Sequence[int], gated: Collection[int] = ()
+    ) -> None:
+        """These tasks were claimed from these rows; `gated` of them have to do with gates."""
         if len(self._number_of) > _MOST:
             self.forget()  # claimed and never settled here: whoever did that may look up ids
         self._number_of.update(zip(tasks, numbers, strict=True))
         self._task_of.update(zip(numbers, tasks, strict=True))
+        self._gated.update(gated)
 
     def take(self, task: TaskId) -> int | None:
         """The row of this task, told once.
@@ -41,4 +45,13 @@ class RowNumbers:
         return number
 
     def forget(self) -> None:
-        self._number_of, self._task_of = {}, {}
+        self._number_of, self._task_of, self._gated = {}, {}, set()
+
+    def is_gated(self, number: int) -> bool:
+        """Whether the task of this row had to do with gates when it was claimed, told once. Only a
+        hint, too.
+        """
+        if number not in self._gated:
+            return False
+        self._gated.discard(number)
+        return True

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+import orjson
+
 from holdfast.core.attempt import CLASHES, Refusal, Report, Settlement, clashed
 from holdfast.core.lifecycle import TERMINAL, cancelled_instead
 from holdfast.core.record import Changes
@@ -21,7 +23,7 @@ from holdfast.core.task import AttemptEnd, State, TaskId, WorkerId
 from holdfast.stores.columns import error_text, progress_text, span_us
 from holdfast.stores.kill_points import reached
 from holdfast.stores.sqlite import callbacks, records
-from holdfast.stores.sqlite.locks import rearrange
+from holdfast.stores.sqlite.gates import Leaving, count, first_gate, go_through, leave
 from holdfast.stores.sqlite.queries import HISTORY, RECORDS, SETTLEMENTS, Row, as_json, run_many
 from holdfast.stores.sqlite.rownumbers import RowNumbers
 from holdfast.stores.sqlite.tally import BLOCKED, DONE, READY, RUNNING, WAITING
@@ -34,8 +36,8 @@ _ENDED_WELL: Final = AttemptEnd.COMPLETED
 _FEW: Final = 8
 """Fewer that are alike are not worth two statements of their own."""
 
-Common = tuple[int, int, int, WorkerId]
-"""Charged, crash count, attempt, worker: what plain successes that are written at once share."""
+Common = tuple[bool, int, int, int, WorkerId]
+"""Gated, charged, crash count, attempt, worker: what successes that are written at once share."""
 
 
 class GoingOn(NamedTuple):
@@ -70,7 +72,7 @@ class SettlementBatch(NamedTuple):
         plain: defaultdict[Common, dict[str, str | None]] = defaultdict(dict)
         again: defaultdict[GoingOn, dict[str, Settlement]] = defaultdict(dict)
         special: list[Settlement] = []
-        take = numbers.take
+        take, is_gated = numbers.take, numbers.is_gated
         for settlement in settlements:
             (
                 task_id,
@@ -97,8 +99,9 @@ class SettlementBatch(NamedTuple):
             )
             if number is not None and is_plain and (result is None or _fits_json(result)):
                 text = None if result is None else result.decode()
-                plain[charged, crashes, attempt, worker_id][str(number)] = text
-            elif number is not None and _just_goes_on(settlement):
+                gated = is_gated(number)
+                plain[gated, charged, crashes, attempt, worker_id][str(number)] = text
+            elif number is not None and not is_gated(number) and _just_goes_on(settlement):
                 again[_again(settlement)][str(number)] = settlement
             else:
                 special.append(settlement)
@@ -131,11 +134,26 @@ def save(unit: Unit, batch: SettlementBatch) -> Sequence[Refusal]:
 def _complete(unit: Unit, batch: SettlementBatch, now: int) -> int:
     """Write plain successes; how many were written by this."""
     written = 0
-    for (charged, crashes, attempt, worker_id), results in batch.plain:
+    for shared, results in batch.plain:
+        gated, charged, crashes, attempt, worker_id = shared
+        if gated:
+            written += _complete_gated(unit, shared, results, now)
+            continue
         values = (now, charged, crashes, results, attempt, worker_id)
         written += unit.db.execute(SETTLEMENTS["complete"], values).rowcount
     if written:
         unit.tally.ended(_COMPLETED.value, now, written)
+    return written
+
+
+def _complete_gated(unit: Unit, shared: Common, results: str, now: int) -> int:
+    _, charged, crashes, attempt, worker_id = shared
+    values = {"results": results, "attempt": attempt, "worker_id": worker_id}
+    (found,) = unit.db.execute(SETTLEMENTS["to_complete"], values).fetchone()
+    values |= {"now": now, "charged": charged, "crash_count": crashes}
+    written = unit.db.execute(SETTLEMENTS["complete_gated"], values).rowcount
+    leaving = (Leaving(*row) for row in orjson.loads(found))
+    go_through(unit, leave(unit, leaving, now), now)
     return written
 
 
@@ -162,7 +180,7 @@ def _just_goes_on(settlement: Settlement) -> bool:
 
 
 def _again(settlement: Settlement) -> GoingOn:
-    """For a task without a lock."""
+    """For a task without gates."""
     is_due = span_us(settlement.delay) <= 0
     place, state = _next_place(settlement.state, None, is_due=is_due)
     cause = settlement.cause.value if settlement.cause else None
@@ -192,7 +210,8 @@ class _Changes:
     events: list[Row] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
     clashes: list[Refusal] = field(default_factory=list)
-    locks: set[str] = field(default_factory=set)
+    leaving: list[Leaving] = field(default_factory=list)
+    parked: set[str] = field(default_factory=set)
     called_back: list[int] = field(default_factory=list)
 
 
@@ -207,7 +226,8 @@ def save_carefully(unit: Unit, settlements: Sequence[Settlement], now: int) -> S
         if row is not None and _holds_lease(row, settlement):
             try:
                 if settlement.also is not None:
-                    records.check(unit, settlement.also)
+                    also = records.check(unit, settlement.also)
+                    count(unit, also.ups, now)  # before its own end counts
             except CLASHES as clash:
                 changes.clashes.append(clashed(settlement, clash))
                 continue
@@ -223,7 +243,7 @@ def save_carefully(unit: Unit, settlements: Sequence[Settlement], now: int) -> S
     _write(unit, changes, now)
     for each in brought:  # after the end of the task: its keys are free by now
         reached("end-written")
-        records.commit(unit, each)
+        records.commit(unit, each, is_counted_up=True)
     reached("written")
     return [*changes.refusals, *changes.clashes]
 
@@ -233,14 +253,16 @@ def _settle(
 ) -> None:
     if row["cancel_requested"]:
         settlement = cancelled_instead(settlement)
-    if row["lock_key"] is not None:
-        changes.locks.add(row["lock_key"])
     charged = int(settlement.charged > row["charged"])
     error = error_text(settlement.error)
     cause = settlement.cause.value if settlement.cause else None
     reason = settlement.reason.value if settlement.reason else None
     totals = (settlement.charged, settlement.crash_count, settlement.result, error, reason, cause)
-    if settlement.state in TERMINAL:
+    gate = first_gate(row["lock_key"], row["gates"])
+    has_ended = settlement.state in TERMINAL
+    if gate is not None or row["counts"] is not None or row["awaited"]:
+        changes.leaving.append(_leaving(row, settlement.state if has_ended else None))
+    if has_ended:
         unit.tally.ended(settlement.state.value, now)
         if row["callback"] is not None:
             changes.called_back.append(row["seq"])
@@ -253,11 +275,21 @@ def _settle(
          settlement.ended.value, charged, error)
     )  # fmt: skip
     run_at = now + span_us(settlement.delay)
-    place, state = _next_place(settlement.state, row["lock_key"], is_due=run_at <= now)
+    place, state = _next_place(settlement.state, gate, is_due=run_at <= now)
+    before = gate if place == BLOCKED else None
+    changes.parked |= set() if before is None else {before}
     lane = _lane(unit, row["lane"], settlement.needs)
     unit.tally.move(lane, RUNNING, place)
     unit.tally.retrying(state == State.RETRYING.value)
-    changes.go_on.append((row["seq"], place, state, run_at, *totals, lane))
+    changes.go_on.append((row["seq"], place, state, run_at, *totals, lane, before))
+
+
+def _leaving(row: sqlite3.Row, end: State | None) -> Leaving:
+    if end is None:
+        return Leaving(RUNNING, row["lock_key"], row["gates"])
+    awaited = row["id"] if row["awaited"] else None
+    failed = end is not _COMPLETED
+    return Leaving(RUNNING, row["lock_key"], row["gates"], 0, row["counts"], awaited, failed)
 
 
 def _lane(unit: Unit, lane_id: int, needs: str | None) -> int:
@@ -268,11 +300,11 @@ def _lane(unit: Unit, lane_id: int, needs: str | None) -> int:
     return unit.lane((lane.queue, lane.requires | {needs}, lane.priority)).id
 
 
-def _next_place(state: State, lock: str | None, *, is_due: bool) -> tuple[int, str]:
+def _next_place(state: State, gate: str | None, *, is_due: bool) -> tuple[int, str]:
     """Where a task goes that will be started again, and how that shows."""
     if not is_due:
         return WAITING, state.value
-    return (READY, State.QUEUED.value) if lock is None else (BLOCKED, State.BLOCKED.value)
+    return (READY, State.QUEUED.value) if gate is None else (BLOCKED, State.BLOCKED.value)
 
 
 def _write(unit: Unit, changes: _Changes, now: int) -> None:
@@ -282,7 +314,8 @@ def _write(unit: Unit, changes: _Changes, now: int) -> None:
     run_many(unit.db, HISTORY["note"], changes.events)
     callbacks.owe(unit, changes.called_back, now)
     unit.tally.refused(len(changes.refusals))
-    rearrange(unit, changes.locks)
+    if changes.leaving:
+        go_through(unit, leave(unit, changes.leaving, now) | changes.parked, now)
 
 
 def report(unit: Unit, reports: Sequence[Report]) -> Sequence[Refusal]:

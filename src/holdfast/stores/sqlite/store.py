@@ -20,6 +20,7 @@ from typing import Self, TypeVar
 from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
 from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.gate import GateState
 from holdfast.core.lifecycle import Released, settle
 from holdfast.core.query import Order, Page, TaskFilter, read_cursor
 from holdfast.core.record import Changes, Due, Record
@@ -28,6 +29,7 @@ from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, W
 from holdfast.errors import StoreError
 from holdfast.ports.clock import Clock
 from holdfast.ports.store import Transaction
+from holdfast.stores.callees import tell_nobody
 from holdfast.stores.clock import SystemClock
 from holdfast.stores.columns import as_time
 from holdfast.stores.sqlite import (
@@ -46,6 +48,7 @@ from holdfast.stores.sqlite import (
 from holdfast.stores.sqlite.claims import Ask, Claiming, Taken
 from holdfast.stores.sqlite.connection import connect
 from holdfast.stores.sqlite.faults import explained
+from holdfast.stores.sqlite.gate_lines import gate_states
 from holdfast.stores.sqlite.lanes import Lanes
 from holdfast.stores.sqlite.readers import Readers
 from holdfast.stores.sqlite.rownumbers import RowNumbers
@@ -62,6 +65,7 @@ class SQLiteStore:
     abilities = frozenset({"durable", "many_processes", "one_writer", "transactions"})
 
     def __init__(self, path: str | Path, *, clock: Clock | None = None) -> None:
+        self.passed_on: Callable[[Mapping[str, int]], None] = tell_nobody
         self._path = Path(path)
         self._clock = clock or SystemClock()
         self._lanes = Lanes()
@@ -78,7 +82,7 @@ class SQLiteStore:
     # Tasks
 
     async def add(self, tasks: Sequence[NewTask], *, idempotency_window: float) -> Sequence[Added]:
-        return await self._write(
+        return await self._write_and_tell(
             lambda unit: add.add(unit, tasks, idempotency_window=idempotency_window)
         )
 
@@ -122,7 +126,7 @@ class SQLiteStore:
 
     async def save(self, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
         batch = SettlementBatch.of(settlements, self._numbers)
-        return await self._write(lambda unit: save(unit, batch))
+        return await self._write_and_tell(lambda unit: save(unit, batch))
 
     async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
         return await self._write(lambda unit: report(unit, reports))
@@ -133,7 +137,9 @@ class SQLiteStore:
         chosen = await self._read(lambda db: operations.choose_to_cancel(db, where, limit))
         if not chosen:
             return []
-        return await self._write(lambda unit: operations.cancel(unit, where, chosen, reason))
+        return await self._write_and_tell(
+            lambda unit: operations.cancel(unit, where, chosen, reason)
+        )
 
     async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
         return await self._read(lambda db: reads.cancel_requests(db, worker_id))
@@ -179,10 +185,10 @@ class SQLiteStore:
     ) -> int:
         return await self._read(lambda db: reads.count_ready(db, queue, priority, rank, limit))
 
-    async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
-        if not keys:
-            return {}
-        return await self._read(lambda db: reads.next_in_line(db, self._lanes, keys))
+    async def gates(
+        self, *, names: Collection[str] | None = None, after: str = "", limit: int
+    ) -> Sequence[GateState]:
+        return await self._read(lambda db: gate_states(db, names, after=after, limit=limit))
 
     async def demand(self) -> Mapping[frozenset[str], int]:
         return await self._read(numbers.demand)
@@ -264,7 +270,7 @@ class SQLiteStore:
         )
 
     async def commit(self, changes: Changes) -> Sequence[Added]:
-        return await self._write(lambda unit: records.commit(unit, changes))
+        return await self._write_and_tell(lambda unit: records.commit(unit, changes))
 
     async def journal(self, task_id: TaskId) -> Mapping[str, bytes]:
         return await self._read(lambda db: records.journal(db, task_id))
@@ -277,7 +283,9 @@ class SQLiteStore:
     def transaction(
         self, claim: Claim, *, blocking: bool = False
     ) -> AbstractAsyncContextManager[Transaction]:
-        return transactions.transaction(self._path, self._clock, claim, blocking=blocking)
+        return transactions.transaction(
+            self._path, self._clock, claim, tell=self._tell, blocking=blocking
+        )
 
     def add_within(
         self, connection: object, tasks: Sequence[NewTask], *, idempotency_window: float
@@ -308,7 +316,10 @@ class SQLiteStore:
             lambda unit: checks.risky_settings(unit.db),
             peek=lambda unit: checks.risky_settings(unit.db),
         )
-        return [*settings, *await self._read(checks.problems)]
+        return [
+            *settings,
+            *await self._read(lambda db: checks.problems(db, now=self._clock.now_us())),
+        ]
 
     # Opening and closing
 
@@ -354,6 +365,21 @@ class SQLiteStore:
             raise self._not_open()
         with SHORT_SWITCH_INTERVAL:
             return await self._writer.do(work, peek=peek, undo=undo)
+
+    async def _write_and_tell(self, work: Callable[[Unit], T]) -> T:
+        """Write, and tell of those whom that let pass their last gate."""
+
+        def work_and_note(unit: Unit) -> tuple[T, Mapping[str, int]]:
+            unit.passed.clear()
+            return work(unit), unit.callees()
+
+        answer, queues = await self._write(work_and_note)
+        self._tell(queues)
+        return answer
+
+    def _tell(self, queues: Mapping[str, int]) -> None:
+        if queues:
+            self.passed_on(queues)
 
     async def _read(self, query: Callable[[sqlite3.Connection], T]) -> T:
         if self._readers is None or self._pid != os.getpid():

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -49,10 +49,15 @@ _ENDED_WELL: Final = AttemptEnd.COMPLETED.value
 
 @asynccontextmanager
 async def transaction(
-    path: Path, clock: Clock, claim: Claim, *, blocking: bool
+    path: Path,
+    clock: Clock,
+    claim: Claim,
+    *,
+    tell: Callable[[Mapping[str, int]], None],
+    blocking: bool,
 ) -> AsyncIterator[SQLiteTransaction]:
-    """Open a transaction for one attempt."""
-    inside = SQLiteTransaction(path, clock, claim, is_blocking=blocking)
+    """Open a transaction for one attempt. `tell` hears of those whom its end let pass."""
+    inside = SQLiteTransaction(path, clock, claim, tell, is_blocking=blocking)
     try:
         await inside.begin()
         yield inside
@@ -63,11 +68,20 @@ async def transaction(
 class SQLiteTransaction:
     """All of `ports.store.Transaction`. Its statements run on one thread, one after another."""
 
-    def __init__(self, path: Path, clock: Clock, claim: Claim, *, is_blocking: bool) -> None:
+    def __init__(
+        self,
+        path: Path,
+        clock: Clock,
+        claim: Claim,
+        tell: Callable[[Mapping[str, int]], None],
+        *,
+        is_blocking: bool,
+    ) -> None:
         self._path = path
         self._file: FileId | None = None
         self._clock = clock
         self._claim = claim
+        self._tell = tell
         self._is_blocking = is_blocking
         self._is_over = False
         self._db: sqlite3.Connection | None = None
@@ -83,7 +97,8 @@ class SQLiteTransaction:
 
     async def complete(self, settlement: Settlement, report: Report | None = None) -> None:
         with SHORT_SWITCH_INTERVAL:
-            await self._do(lambda: self._complete(settlement, report))
+            queues = await self._do(lambda: self._complete(settlement, report))
+        self._tell(queues)
 
     async def committed(self) -> bool:
         return await self._do(self._was_committed)
@@ -114,7 +129,7 @@ class SQLiteTransaction:
         assert self._db is not None
         self._db.execute(SCHEMA["begin_write"])
 
-    def _complete(self, settlement: Settlement, report: Report | None) -> None:
+    def _complete(self, settlement: Settlement, report: Report | None) -> Mapping[str, int]:
         db = self._db
         if db is None or not db.in_transaction:
             raise HoldfastError(
@@ -132,7 +147,9 @@ class SQLiteTransaction:
             unit.tally.write(db)
             if file_at(self._path) != self._file:
                 raise vanished(self._path)
+            queues = unit.callees()
             db.execute(SCHEMA["commit"])
+        return queues
 
     def _was_committed(self) -> bool:
         self._close()

@@ -9,6 +9,7 @@ import orjson
 
 from holdfast.core.attempt import Claim
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.gate import GateKind, gates_from
 from holdfast.core.task import (
     Cause,
     Cost,
@@ -67,6 +68,8 @@ def task_of(row: sqlite3.Row, lane: Lane) -> Task:
         ),
         cancel_requested=bool(row["cancel_requested"]),
         callback=row["callback"],
+        gates=tuple(gate for gate in gates_from(row["gates"]) if gate.kind is not GateKind.LOCK),
+        counts=tuple(orjson.loads(row["counts"] or "[]")),
     )
 
 

@@ -25,15 +25,18 @@ import asyncio
 import queue
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
+from holdfast.core.task import TaskId
 from holdfast.errors import HoldfastError, StoreError, StoreUnavailable
 from holdfast.ports.clock import Clock
+from holdfast.stores.callees import callees
 from holdfast.stores.sqlite.connection import FileId, file_at, patiently, vanished
 from holdfast.stores.sqlite.faults import explain
 from holdfast.stores.sqlite.lanes import Key, Lane, Lanes
@@ -56,17 +59,28 @@ AGAIN: Final = Again.AGAIN
 
 
 class Unit:
-    """What a job works with: the open transaction, and the sums of what it changes."""
+    """What a job works with: the open transaction, the sums of what it changes, and the lanes of
+    tasks that it let pass their last gate.
+    """
 
     def __init__(self, db: sqlite3.Connection, lanes: Lanes, clock: Clock) -> None:
         self.db = db
         self.lanes = lanes
         self.tally = Tally()
+        self.passed: dict[TaskId, int] = {}
         self._clock = clock
 
     @property
     def now(self) -> int:
         return self._clock.now_us()
+
+    def callees(self) -> Mapping[str, int]:
+        """How many to call for those who passed, by queue."""
+        if not self.passed:
+            return {}
+        lanes = Counter(self.passed.values()).items()
+        ready = [(self.lanes.lookup(self.db, lane), number) for lane, number in lanes]
+        return callees((lane.queue, lane.requires, number) for lane, number in ready)
 
     def lane(self, key: Key) -> Lane:
         return self.lanes.find(key) or self.lanes.intern(self.db, key)

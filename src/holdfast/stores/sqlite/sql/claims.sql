@@ -1,7 +1,7 @@
 -- name: look
 -- All that a claim must know before it writes, in one row: is the worker alive, do the lanes and
--- pauses we remember still hold, is anything due or expired, which lanes have something ready, and
--- when is something due next.
+-- pauses we remember still hold, is anything due or expired, which lanes have something ready, when
+-- is something due next, and when is a gate to be looked at again.
 SELECT
     (SELECT status FROM worker WHERE id = :worker),
     (SELECT max(id) FROM lane),
@@ -19,7 +19,8 @@ SELECT
             ) AS due
             FROM json_each(:lanes) AS mine
         )
-    );
+    ),
+    (SELECT min(look_at) FROM gate WHERE look_at IS NOT NULL);
 
 -- name: first_in_line
 -- The first of all lanes by (rank, id): a merge of their heads. A recursive query with ORDER BY keeps
@@ -55,12 +56,12 @@ SELECT
     json_group_array(json_array(
         seq, rank, id, lane, length(payload), attempt, name, max_retries, timeout,
         iif(
-            cause = 'submitted' AND coalesce(lock_key, retry, trace, owner) IS NULL, NULL,
-            json_array(lock_key, charged, crash_count, retry, cause, trace, owner)
+            cause = 'submitted' AND coalesce(lock_key, gates, counts, retry, trace, owner) IS NULL, NULL,
+            json_array(lock_key, charged, crash_count, retry, cause, trace, owner, gates, counts)
         )
     )),
     CAST(group_concat(payload, '') AS BLOB),
-    json_group_array(seq), count(*), count(lock_key), count(expiry)
+    json_group_array(seq), count(*), count(lock_key), count(expiry), count(gates)
 FROM (SELECT task.* FROM line CROSS JOIN task ON task.seq = line.seq);
 
 -- name: first_in_lane
@@ -72,12 +73,12 @@ SELECT
     json_group_array(json_array(
         seq, rank, id, lane, length(payload), attempt, name, max_retries, timeout,
         iif(
-            cause = 'submitted' AND coalesce(lock_key, retry, trace, owner) IS NULL, NULL,
-            json_array(lock_key, charged, crash_count, retry, cause, trace, owner)
+            cause = 'submitted' AND coalesce(lock_key, gates, counts, retry, trace, owner) IS NULL, NULL,
+            json_array(lock_key, charged, crash_count, retry, cause, trace, owner, gates, counts)
         )
     )),
     CAST(group_concat(payload, '') AS BLOB),
-    json_group_array(seq), count(*), count(lock_key), count(expiry)
+    json_group_array(seq), count(*), count(lock_key), count(expiry), count(gates)
 FROM (SELECT * FROM task WHERE place = 1 AND lane = :lanes ->> 0 ORDER BY rank, id LIMIT :limit);
 
 -- name: start
@@ -94,24 +95,36 @@ FROM (VALUES /* rows */) AS given
 WHERE task.seq = given.column1;
 
 -- name: due
-SELECT json_group_array(json_array(seq, lane, place, state, lock_key))
+SELECT json_group_array(json_array(
+    seq, lane, place, state, lock_key, gates, passed, counts, iif(awaited, id, NULL)
+))
 FROM (
-    SELECT task.seq, task.lane, task.place, task.state, task.lock_key
+    SELECT
+        task.seq, task.lane, task.place, task.state, task.lock_key, task.gates, task.passed,
+        task.counts, task.awaited, task.id
     FROM lane CROSS JOIN task ON task.lane = lane.id
     WHERE task.due_at <= :now
     LIMIT :limit
 );
 
 -- name: line_up
--- Due tasks without a lock are ready; the others stand in line for theirs.
+-- Due tasks without gates are ready; the others stand before their first.
 UPDATE task
-SET place = iif(lock_key IS NULL, 1, 2), state = iif(lock_key IS NULL, 'queued', 'blocked'),
-    waits_for = lock_key, due_at = NULL
+SET place = iif(coalesce(lock_key, gates) IS NULL, 1, 2),
+    state = iif(coalesce(lock_key, gates) IS NULL, 'queued', 'blocked'),
+    waits_for = iif(
+        gates IS NULL, 'lock:' || lock_key, (gates ->> '$[0][0]') || ':' || (gates ->> '$[0][1]')
+    ),
+    passed = 0, due_at = NULL
 WHERE seq IN (SELECT value FROM json_each(?));
 
 -- name: expired
-SELECT json_group_array(json_array(seq, lane, place, state, lock_key))
+SELECT json_group_array(json_array(
+    seq, lane, place, state, lock_key, gates, passed, counts, iif(awaited, id, NULL)
+))
 FROM (
-    SELECT seq, lane, place, state, lock_key
+    SELECT
+        task.seq, task.lane, task.place, task.state, task.lock_key, task.gates, task.passed,
+        task.counts, task.awaited, task.id
     FROM task WHERE expiry <= :now ORDER BY expiry LIMIT :limit
 );

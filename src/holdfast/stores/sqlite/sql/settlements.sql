@@ -1,5 +1,5 @@
 -- name: complete
--- The common end: tasks without keys and callbacks that succeeded. Their results come as one JSON object by row
+-- The common end: tasks without gates, keys and callbacks that succeeded. Their results come as one JSON object by row
 -- number: bound one by one they would take a third longer. `+` keeps the planner from starting at
 -- the running tasks: it must go from the given numbers to their rows.
 UPDATE task
@@ -10,12 +10,37 @@ WHERE task.seq = CAST(given.key AS INTEGER)
     AND task.attempt = ?
     AND +task.worker_id = ?
     AND +task.place = 3
-    AND task.holds IS NULL
-    AND task.live_key IS NULL
-    AND task.callback IS NULL;
+    AND coalesce(
+        task.holds, task.live_key, task.callback, task.gates, task.counts, task.awaited
+    ) IS NULL;
+
+-- name: to_complete
+-- The same for tasks that have to do with gates: what they leave behind; `complete_gated` follows,
+-- under the same conditions.
+SELECT json_group_array(json_array(
+    3, lock_key, gates, 0, counts, iif(awaited, task.id, NULL), json('false')
+))
+FROM json_each(:results) AS given CROSS JOIN task
+WHERE task.seq = CAST(given.key AS INTEGER)
+    AND task.attempt = :attempt
+    AND +task.worker_id = :worker_id
+    AND +task.place = 3
+    AND coalesce(task.live_key, task.callback) IS NULL;
+
+-- name: complete_gated
+UPDATE task
+SET place = 4, state = 'completed', ended = 'completed', finished_at = :now, holds = NULL,
+    charged = :charged, crash_count = :crash_count, result = CAST(given.value AS BLOB),
+    error = NULL, reason = NULL
+FROM json_each(:results) AS given
+WHERE task.seq = CAST(given.key AS INTEGER)
+    AND task.attempt = :attempt
+    AND +task.worker_id = :worker_id
+    AND +task.place = 3
+    AND coalesce(task.live_key, task.callback) IS NULL;
 
 -- name: keep_alike
--- Attempts of tasks without locks that failed alike; `go_on_alike` follows, under the same conditions.
+-- Attempts of tasks without gates that failed alike; `go_on_alike` follows, under the same conditions.
 INSERT INTO attempt (task, number, cause, worker_id, started_at, ended_at, ended, charged, error)
 SELECT
     task.seq, task.attempt, task.cause, task.worker_id, task.started_at, :now, :ended,
@@ -25,7 +50,7 @@ WHERE task.seq = CAST(given.key AS INTEGER)
     AND task.attempt = :attempt
     AND +task.worker_id = :worker_id
     AND +task.place = 3
-    AND task.lock_key IS NULL
+    AND coalesce(task.lock_key, task.gates) IS NULL
     AND task.cancel_requested IS NULL;
 
 -- name: go_on_alike
@@ -39,14 +64,14 @@ WHERE task.seq = CAST(given.key AS INTEGER)
     AND task.attempt = :attempt
     AND +task.worker_id = :worker_id
     AND +task.place = 3
-    AND task.lock_key IS NULL
+    AND coalesce(task.lock_key, task.gates) IS NULL
     AND task.cancel_requested IS NULL
 RETURNING lane;
 
 -- name: find
 SELECT
     seq, id, lane, place, attempt, worker_id, cause, started_at, ended, charged, lock_key,
-    cancel_requested, callback
+    cancel_requested, callback, gates, counts, awaited
 FROM task WHERE id IN (SELECT value FROM json_each(?));
 
 -- name: finish
@@ -64,7 +89,7 @@ UPDATE task
 SET holds = NULL, expiry = expires_at,
     place = given.column2, state = given.column3, run_at = given.column4,
     due_at = iif(given.column2 = 0, given.column4, NULL),
-    waits_for = iif(given.column2 = 2, lock_key, NULL),
+    waits_for = given.column12, passed = 0,
     charged = given.column5, crash_count = given.column6, result = given.column7,
     error = given.column8, reason = given.column9, cause = coalesce(given.column10, cause),
     lane = given.column11

@@ -10,7 +10,7 @@ SELECT
     iif(column3 = 2, 'blocked', 'queued'),
     iif(column3 = 0, column7, NULL),
     column11,
-    iif(column3 = 2, column14, NULL),
+    iif(column3 = 2, 'lock:' || column14, NULL),
     column12
 FROM (VALUES /* rows */)
 WHERE column1 IS NOT NULL
@@ -19,6 +19,13 @@ ON CONFLICT (id) DO NOTHING;
 -- name: set_callbacks
 -- On their own: a column more for every new task would cost all of them.
 UPDATE task SET callback = given.column2
+FROM (VALUES /* rows */) AS given
+WHERE task.id = given.column1;
+
+-- name: set_gates
+-- Likewise. `waits_for` is of those that stand before a gate already.
+UPDATE task SET gates = given.column2, counts = given.column3,
+    waits_for = iif(place = 2, given.column4, NULL)
 FROM (VALUES /* rows */) AS given
 WHERE task.id = given.column1;
 

@@ -1,0 +1,243 @@
+"""Gates: who passes is decided in `core.passing`; here lines are read and moves written.
+
+What is known of a gate is in table `gate`, but for locks: of all tasks with one lock at most one
+has the key in `holds`, which a unique index sees to. A blocked task has the name of the gate that
+it stands before in `waits_for`.
+
+Whoever changes anything (a task becomes eligible and stands before its first gate, another leaves)
+gathers the gates that this touches, and goes through them once, for all tasks of the batch.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import orjson
+
+from holdfast.core import passing
+from holdfast.core.gate import (
+    Capacity,
+    Count,
+    Gate,
+    GateKind,
+    gates_from,
+    latch_of,
+)
+from holdfast.core.passing import GateRow, Moves, next_stage
+from holdfast.core.task import TaskId
+from holdfast.stores.columns import span_us
+from holdfast.stores.sqlite.gate_lines import (
+    LATCH,
+    LOCK,
+    Lines,
+    gate_rows,
+    gates_of,
+    read_lines,
+)
+from holdfast.stores.sqlite.queries import GATES, Row, as_json, run_many
+from holdfast.stores.sqlite.tally import BLOCKED, READY, RUNNING
+from holdfast.stores.sqlite.writer import Unit
+
+_AT_ONCE: Final = 1000
+_NO_SPECS: Final[Mapping[str, Gate]] = {}
+
+
+class Leaving(NamedTuple):
+    """A task that leaves where it is: `place`, and which of its gates it has behind it if it is
+    blocked. If it ends, `counts` are the latches that it counts down, and `awaited` is its id if
+    somebody stood behind its end.
+    """
+
+    place: int
+    lock: str | None
+    gates: str | None
+    passed: int = 0
+    counts: str | None = None
+    awaited: TaskId | None = None
+    failed: bool = False
+
+
+def first_gate(lock: str | None, gates: str | None) -> str | None:
+    """The gate that a task stands before when it becomes eligible."""
+    if gates is not None:
+        return gates_from(gates)[0].name
+    return None if lock is None else LOCK + lock
+
+
+# Coming and going; each answers the gates that it touches.
+
+
+def leave(unit: Unit, tasks: Iterable[Leaving], now: int) -> set[str]:
+    """Let go of what these hold, and count their ends. Their rows hold no locks any more."""
+    touched: set[str] = set()
+    held, counts = Counter[str](), list[Count]()
+    for task in tasks:
+        if task.gates is not None:
+            held.update(_let_go(task, touched))
+        elif task.lock is not None:
+            touched.add(LOCK + task.lock)
+        if task.awaited is not None:
+            counts.append(Count(latch_of(task.awaited), -1, task.failed))
+        if task.counts is not None:
+            counts += [Count(name, -1, task.failed) for name in orjson.loads(task.counts)]
+    if held:
+        unit.db.execute(GATES["let_go"], (as_json(list(held.items())),))
+    return touched | held.keys() | count(unit, counts, now)
+
+
+def _let_go(task: Leaving, touched: set[str]) -> Iterable[str]:
+    """The gates that count one less. Latches are never held, and rates only until the start."""
+    gates = gates_of(task.lock, task.gates)
+    if task.place == BLOCKED:
+        touched.add(gates[task.passed].name)
+        gates = gates[: task.passed]
+    elif task.place not in (READY, RUNNING):
+        return
+    for gate in gates:
+        if gate.kind is GateKind.LOCK:
+            touched.add(gate.name)
+        elif gate.kind is GateKind.RATE and task.place == RUNNING:
+            continue
+        elif gate.kind is not GateKind.LATCH:
+            yield gate.name
+
+
+def count(unit: Unit, counts: Collection[Count], now: int) -> set[str]:
+    """Count latches up, which makes them, or down."""
+    if not counts:
+        return set()
+    rows = {row.name: row for row in gate_rows(unit.db, {each.latch for each in counts})}
+    for latch, by, failed in counts:
+        if by > 0:
+            rows.setdefault(latch, GateRow(latch))
+        if row := rows.get(latch):
+            row.count(by, int(failed), now)
+    _put(unit, rows.values())
+    return set(rows)
+
+
+def await_ends(unit: Unit, latches: Collection[str]) -> None:
+    """Mark the tasks that these are named after: their ends must count."""
+    if latches:
+        unit.db.execute(GATES["await_ends"], (as_json(sorted(latches)),))
+
+
+def close_again(unit: Unit, tasks: Iterable[TaskId]) -> None:
+    """Close the latches of tasks that are started anew."""
+    rows = gate_rows(unit.db, {latch_of(task_id) for task_id in tasks})
+    for row in rows:
+        row.close_again()
+    _put(unit, rows)
+
+
+def set_capacities(unit: Unit, capacities: Collection[Capacity]) -> set[str]:
+    if not capacities:
+        return set()
+    pinned = dict(capacities)
+    rows = {name: GateRow(name) for name in pinned}
+    rows |= {row.name: row for row in gate_rows(unit.db, pinned)}
+    for name, capacity in pinned.items():
+        rows[name].pinned = capacity
+    _put(unit, rows.values())
+    return set(rows)
+
+
+def announce(unit: Unit, specs: Mapping[str, Gate]) -> set[str]:
+    """New tasks say how many may pass: that counts for those who stand there, too."""
+    if not specs:
+        return set()
+    changed = []
+    for row in gate_rows(unit.db, specs):
+        _, _, capacity, period = specs[row.name]
+        if (row.capacity, row.period) != (capacity, span_us(period)):
+            row.capacity, row.period = capacity, span_us(period)
+            changed.append(row)
+    _put(unit, changed)
+    return {row.name for row in changed}
+
+
+def start(unit: Unit, gates: Iterable[str], now: int) -> None:
+    """Tasks with these gates begin to run: rates count starts."""
+    starts = Counter(
+        gate.name for text in gates for gate in gates_from(text) if gate.kind is GateKind.RATE
+    )
+    if starts:
+        rows = gate_rows(unit.db, starts)
+        for row in rows:
+            row.start(starts[row.name], now)
+        _put(unit, rows)
+
+
+# Passing.
+
+
+def go_through(unit: Unit, touched: Collection[str], now: int) -> None:
+    """Let pass who may. Most gates have nobody before them: those are only forgotten."""
+    names = set(touched)
+    others = [name for name in names if not name.startswith(LOCK)]
+    if others:
+        (found,) = unit.db.execute(GATES["contested"], (as_json(others),)).fetchone()
+        alone = set(others).difference(orjson.loads(found))
+        _forget(unit, "forget_idle", [name for name in alone if not name.startswith(LATCH)])
+        names -= alone
+    let_pass(unit, names, now)
+
+
+def let_pass(
+    unit: Unit, touched: set[str], now: int, specs: Mapping[str, Gate] = _NO_SPECS
+) -> None:
+    """Go through these gates, and those behind them, until nothing moves."""
+    while touched:
+        names, touched = next_stage(touched)
+        found = read_lines(unit.db, names, now, specs)
+        await_ends(unit, found.new_latches)
+        moves = passing.let_pass(found.lines, now)
+        _move(unit, moves, found)
+        touched |= moves.touched
+
+
+def look_again(unit: Unit, now: int) -> None:
+    """Go through those that time has opened."""
+    asked = {"now": now, "limit": _AT_ONCE}
+    (found,) = unit.db.execute(GATES["due"], asked).fetchone()
+    let_pass(unit, set(orjson.loads(found)), now)
+
+
+def _move(unit: Unit, moves: Moves, found: Lines) -> None:
+    for one in moves.back:
+        unit.tally.move(found.rows[one.id].lane, READY, BLOCKED)
+        unit.passed.pop(one.id, None)
+    rows: list[Row] = []
+    for one in (*moves.back, *moves.onward):
+        behind = one.gates[: one.passed]
+        holds = any(gate.kind is GateKind.LOCK for gate in behind)
+        rows.append((found.rows[one.id].seq, one.gates[one.passed].name, one.passed, int(holds)))
+    run_many(unit.db, GATES["park"], rows)
+    for one in moves.ready:
+        lane = found.rows[one.id].lane
+        unit.tally.move(lane, BLOCKED, READY)
+        unit.passed[one.id] = lane
+    if moves.ready:
+        seqs = [found.rows[one.id].seq for one in moves.ready]
+        unit.db.execute(GATES["make_ready"], (as_json(seqs),))
+    _put(unit, [row for row in moves.gates if row.kind is not GateKind.LOCK])
+    _forget(unit, "forget", moves.idle)
+
+
+def _put(unit: Unit, rows: Iterable[GateRow]) -> None:
+    written: list[Row] = [
+        (
+            row.name, row.capacity, row.period, row.pinned, row.held,
+            as_json(row.starts) if row.starts else None, row.left, row.failed, row.opened_at,
+            row.look_at,
+        )
+        for row in rows
+    ]  # fmt: skip
+    run_many(unit.db, GATES["put"], written)
+
+
+def _forget(unit: Unit, how: str, names: Sequence[str]) -> None:
+    if names:
+        unit.db.execute(GATES[how], (as_json(names),))
