@@ -18,6 +18,7 @@ import orjson
 from holdfast.core.attempt import Event, History
 from holdfast.core.gate import Gate, GateKind
 from holdfast.core.keys import stored_key
+from holdfast.core.record import Record
 from holdfast.core.task import NewTask, State, Task, TaskId
 
 NAME: Final = "holdfast.callback"
@@ -61,6 +62,22 @@ def notice(
         trace=trace,
         parent_id=task_id,
         gates=(latch, host),
+    )
+
+
+OWED: Final = "owed_callback"
+"""The kind of records that say what a store of an older release owes. The key is the task."""
+
+
+def owed_notice(record: Record, head_start: int) -> NewTask:
+    """The task that tells what such a record owes."""
+    said = orjson.loads(record.document)
+    return notice(
+        TaskId(record.key),
+        said["url"],
+        head_start=head_start,
+        owner=said["owner"],
+        trace=said["trace"],
     )
 
 

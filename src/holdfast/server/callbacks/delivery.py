@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from dataclasses import replace
 from typing import Final
+from uuid import uuid4
 
 from holdfast.app import Holdfast
 from holdfast.client import Client
-from holdfast.core.callback import CALLBACKS, NAME, QUEUE, RETRIES, TIMEOUT
+from holdfast.core.callback import (
+    CALLBACKS,
+    NAME,
+    OWED,
+    QUEUE,
+    RETRIES,
+    TIMEOUT,
+    owed_notice,
+)
 from holdfast.core.lifecycle import TERMINAL
+from holdfast.core.record import Changes, Delete
 from holdfast.core.retry import exponential
-from holdfast.core.task import Json, Task
+from holdfast.core.task import Json, Priority, Task
 from holdfast.core.task_answers import TASK
 from holdfast.definitions.define import define
 from holdfast.definitions.registry import Registry
-from holdfast.errors import Fatal, HoldfastError, Snooze, TaskNotFound
+from holdfast.errors import Fatal, HoldfastError, RecordConflict, Snooze, TaskNotFound
 from holdfast.server.callbacks.posting import NotCalled, post
 from holdfast.server.callbacks.signing import HEADER, secrets_for, sign
 from holdfast.views import to_json
@@ -45,9 +56,21 @@ class Delivery:
 
     async def tick(self) -> float:
         """One worker's life; another follows a second later."""
+        await send_owed(await self._app.verbs())
         worker = await delivering(self._app)
         await worker.run()
         return 1.0
+
+
+async def send_owed(client: Client) -> None:
+    """Make tasks of what a store of an older release owes."""
+    store, head_start = client.store, client.settings.aging.head_start(Priority.NORMAL)
+    while owed := await store.records(OWED, limit=100):
+        for record in owed:
+            paid = Delete(OWED, record.key, record.version)
+            with suppress(RecordConflict):  # another server was faster
+                notice = owed_notice(record, head_start)
+                await store.commit(Changes(uuid4().hex, [notice], [paid]))
 
 
 async def delivering(app: Holdfast) -> Worker:

@@ -70,7 +70,5 @@ def _leftovers(db: sqlite3.Connection) -> Iterator[str]:
         yield f"task {task_id} is in a lane that does not exist"
     for (seq,) in db.execute(CHECKS["lost_history"]):
         yield f"there is history of task number {seq}, which does not exist"
-    for (seq,) in db.execute(CHECKS["lost_callbacks"]):
-        yield f"a callback is owed for task number {seq}, which has not ended or wants none"
     for (key,) in db.execute(CHECKS["lost_keys"]):
         yield f"idempotency key {key!r} names a task that does not exist"

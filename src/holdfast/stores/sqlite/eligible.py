@@ -13,7 +13,6 @@ import orjson
 
 from holdfast.core.lifecycle import ended_idle_as
 from holdfast.core.task import Reason, State, TaskId
-from holdfast.stores.sqlite import callbacks
 from holdfast.stores.sqlite.gates import Leaving, first_gate, go_through, leave, let_pass
 from holdfast.stores.sqlite.queries import CLAIMS, HISTORY, SETTLEMENTS, as_json
 from holdfast.stores.sqlite.tally import BLOCKED, DONE, READY, WAITING
@@ -66,7 +65,6 @@ def end(unit: Unit, tasks: Sequence[IdleTask], reason: Reason, now: int) -> None
     ending = {"now": now, "reason": reason.value, "state": state, "seqs": seqs}
     unit.db.execute(SETTLEMENTS["end_idle"], ending)
     unit.db.execute(HISTORY["note_all"], {"at": now, "kind": reason.value, "seqs": seqs})
-    callbacks.owe(unit, [task.seq for task in tasks], now)
     for task in tasks:
         unit.tally.move(task.lane, task.place, DONE)
     unit.tally.retrying(-_retrying(tasks))

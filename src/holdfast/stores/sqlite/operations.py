@@ -21,7 +21,6 @@ from holdfast.stores.sqlite.eligible import IdleTask, end
 from holdfast.stores.sqlite.filters import narrowed, query
 from holdfast.stores.sqlite.gates import close_again, first_gate, let_pass
 from holdfast.stores.sqlite.queries import (
-    CALLBACKS,
     FILTERS,
     GATES,
     HISTORY,
@@ -163,7 +162,6 @@ def _renew(unit: Unit, rows: Sequence[Row], now: int) -> None:
     if not rows:
         return
     seqs = as_json([row[0] for row in rows])
-    unit.db.execute(CALLBACKS["forget"], (seqs,))
     unit.db.execute(HISTORY["keep_last_attempts"], (seqs,))
     unit.db.execute(HISTORY["note_all"], {"at": now, "kind": "requeued", "seqs": seqs})
     run_many(unit.db, OPERATIONS["renew"], rows)
@@ -176,7 +174,6 @@ def _forget(unit: Unit, rows: Sequence[sqlite3.Row]) -> int:
     seqs = as_json([row["seq"] for row in rows])
     for row in rows:
         unit.tally.ended(row["state"], row["finished_at"], -1)
-    unit.db.execute(CALLBACKS["forget"], (seqs,))
     unit.db.execute(HISTORY["forget_attempts"], (seqs,))
     unit.db.execute(HISTORY["forget_events"], (seqs,))
     unit.db.execute(RECORDS["forget_steps"], (seqs,))

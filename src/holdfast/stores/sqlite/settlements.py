@@ -1,6 +1,6 @@
 """Writes how attempts ended.
 
-Nearly all succeed and have no lock, no unique key and no callback: one guarded statement writes
+Nearly all succeed and have no gate and no unique key: one guarded statement writes
 them all. Where many fail alike and are retried, two such statements do. If these did not reach
 every row, somebody was late, repeated itself or has one of these; then each settlement of the batch
 is looked at.
@@ -22,7 +22,7 @@ from holdfast.core.record import Changes
 from holdfast.core.task import AttemptEnd, State, TaskId, WorkerId
 from holdfast.stores.columns import error_text, progress_text, span_us
 from holdfast.stores.kill_points import reached
-from holdfast.stores.sqlite import callbacks, records
+from holdfast.stores.sqlite import records
 from holdfast.stores.sqlite.gates import Leaving, count, first_gate, go_through, leave
 from holdfast.stores.sqlite.queries import HISTORY, RECORDS, SETTLEMENTS, Row, as_json, run_many
 from holdfast.stores.sqlite.rownumbers import RowNumbers
@@ -212,7 +212,6 @@ class _Changes:
     clashes: list[Refusal] = field(default_factory=list)
     leaving: list[Leaving] = field(default_factory=list)
     parked: set[str] = field(default_factory=set)
-    called_back: list[int] = field(default_factory=list)
 
 
 def save_carefully(unit: Unit, settlements: Sequence[Settlement], now: int) -> Sequence[Refusal]:
@@ -264,8 +263,6 @@ def _settle(
         changes.leaving.append(_leaving(row, settlement.state if has_ended else None))
     if has_ended:
         unit.tally.ended(settlement.state.value, now)
-        if row["callback"] is not None:
-            changes.called_back.append(row["seq"])
         changes.finish.append(
             (row["seq"], settlement.state.value, settlement.ended.value, charged, *totals)
         )
@@ -312,7 +309,6 @@ def _write(unit: Unit, changes: _Changes, now: int) -> None:
     run_many(unit.db, SETTLEMENTS["go_on"], changes.go_on)
     run_many(unit.db, HISTORY["keep_attempts"], changes.attempts)
     run_many(unit.db, HISTORY["note"], changes.events)
-    callbacks.owe(unit, changes.called_back, now)
     unit.tally.refused(len(changes.refusals))
     if changes.leaving:
         go_through(unit, leave(unit, changes.leaving, now) | changes.parked, now)

@@ -18,7 +18,6 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
-from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.gate import GateState
 from holdfast.core.lifecycle import Released, settle
@@ -34,7 +33,6 @@ from holdfast.stores.clock import SystemClock
 from holdfast.stores.columns import as_time
 from holdfast.stores.sqlite import (
     add,
-    callbacks,
     checks,
     fleet,
     numbers,
@@ -228,20 +226,6 @@ class SQLiteStore:
 
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         return await self._read(lambda db: reads.orphans(db, self._lanes, limit=limit))
-
-    # Callbacks
-
-    async def due_callbacks(self, *, limit: int, lease: float) -> Sequence[Callback]:
-        return await self._write(
-            lambda unit: callbacks.take(unit, limit=limit, lease=lease), peek=callbacks.none_due
-        )
-
-    async def callback_done(
-        self, callback: Callback, *, retry_in: float | None, error: str | None
-    ) -> bool:
-        return await self._write(
-            lambda unit: callbacks.done(unit, callback, retry_in=retry_in, error=error)
-        )
 
     # Records and the journal
 

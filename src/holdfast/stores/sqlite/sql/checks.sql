@@ -82,9 +82,5 @@ SELECT id FROM task WHERE lane NOT IN (SELECT id FROM lane) LIMIT 20;
 SELECT DISTINCT task FROM (SELECT task FROM attempt UNION ALL SELECT task FROM event)
 WHERE task NOT IN (SELECT seq FROM task) LIMIT 20;
 
--- name: lost_callbacks
-SELECT task FROM callback
-WHERE task NOT IN (SELECT seq FROM task WHERE place = 4 AND callback IS NOT NULL) LIMIT 20;
-
 -- name: lost_keys
 SELECT key FROM idempotency WHERE task_id NOT IN (SELECT id FROM task) LIMIT 20;

@@ -1,5 +1,5 @@
 -- name: complete
--- The common end: tasks without gates, keys and callbacks that succeeded. Their results come as one JSON object by row
+-- The common end: tasks without gates and keys that succeeded. Their results come as one JSON object by row
 -- number: bound one by one they would take a third longer. `+` keeps the planner from starting at
 -- the running tasks: it must go from the given numbers to their rows.
 UPDATE task
@@ -11,7 +11,7 @@ WHERE task.seq = CAST(given.key AS INTEGER)
     AND +task.worker_id = ?
     AND +task.place = 3
     AND coalesce(
-        task.holds, task.live_key, task.callback, task.gates, task.counts, task.awaited
+        task.holds, task.live_key, task.gates, task.counts, task.awaited
     ) IS NULL;
 
 -- name: to_complete
@@ -25,7 +25,7 @@ WHERE task.seq = CAST(given.key AS INTEGER)
     AND task.attempt = :attempt
     AND +task.worker_id = :worker_id
     AND +task.place = 3
-    AND coalesce(task.live_key, task.callback) IS NULL;
+    AND task.live_key IS NULL;
 
 -- name: complete_gated
 UPDATE task
@@ -37,7 +37,7 @@ WHERE task.seq = CAST(given.key AS INTEGER)
     AND task.attempt = :attempt
     AND +task.worker_id = :worker_id
     AND +task.place = 3
-    AND coalesce(task.live_key, task.callback) IS NULL;
+    AND task.live_key IS NULL;
 
 -- name: keep_alike
 -- Attempts of tasks without gates that failed alike; `go_on_alike` follows, under the same conditions.
@@ -71,7 +71,7 @@ RETURNING lane;
 -- name: find
 SELECT
     seq, id, lane, place, attempt, worker_id, cause, started_at, ended, charged, lock_key,
-    cancel_requested, callback, gates, counts, awaited
+    cancel_requested, gates, counts, awaited
 FROM task WHERE id IN (SELECT value FROM json_each(?));
 
 -- name: finish
