@@ -1,10 +1,10 @@
 """Stores new tasks, all or none, and tells new ones from repeats.
 
-One task without keys and lock is one insert, which itself finds out whether the id is known.
+One task without keys, lock and gates is one insert, which itself finds out whether the id is known.
 Everything else is a transaction: the holders of the keys are read in it, and the unique indexes
 decide all races. A batch that meets a key that was taken meanwhile has written nothing, and is
-planned anew with what is there by then. Tasks with a lock go in as blocked, and the key is passed
-on before the commit (`locks.py`).
+planned anew with what is there by then. Tasks with gates go in as blocked, and those who may pass
+do so before the commit (`passing.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from pymongo.errors import DuplicateKeyError
 
+from holdfast.core.gate import gates_from, to_pass
 from holdfast.core.task import Added, NewTask, State, SubmitOutcome, TaskId
 from holdfast.ports.clock import Clock
 from holdfast.stores.columns import span_us
@@ -33,7 +34,7 @@ from holdfast.stores.mongo.documents import (
     unique_mark,
 )
 from holdfast.stores.mongo.history import event_entry, weight_of
-from holdfast.stores.mongo.locks import pass_on
+from holdfast.stores.mongo.passing import Effects, Moved, go_through
 from holdfast.stores.mongo.schema import BOARD
 from holdfast.stores.mongo.steps import Steps, drive_async
 from holdfast.stores.values import created
@@ -76,19 +77,20 @@ class Adds(Connected):
             return []
         is_new = not any(map(_has_keys, tasks))
         async with self._server() as db:
-            if len(tasks) == 1 and is_new and tasks[0].lock is None:
+            if len(tasks) == 1 and is_new and tasks[0].lock is None and not tasks[0].gates:
                 with suppress(DuplicateKeyError):
                     return [await self._add_plain(db, tasks[0])]
                 is_new = False
 
-            async def submit(inside: Collections) -> Sequence[Added]:
+            async def submit(inside: Collections) -> tuple[Sequence[Added], Moved]:
                 nonlocal is_new
                 look, is_new = not is_new, False  # the second time some may be there
-                return await self._add(
-                    inside, tasks, span_us(idempotency_window), look_for_ids=look
-                )
+                window = span_us(idempotency_window)
+                return await self._add(inside, tasks, window, Effects(), look_for_ids=look)
 
-            return await atomically(db, submit)
+            answers, moved = await atomically(db, submit)
+        self._tell(moved, but=(answer.task_id for answer in answers))
+        return answers
 
     async def _add_plain(self, db: Collections, new: NewTask) -> Added:
         document = document_of(new, await self._now_us(db), {})
@@ -97,19 +99,27 @@ class Adds(Connected):
         return Added(new.id, SubmitOutcome.CREATED, State(document["state"]))
 
     async def _add(
-        self, db: Collections, tasks: Sequence[NewTask], window: int, *, look_for_ids: bool
-    ) -> Sequence[Added]:
+        self,
+        db: Collections,
+        tasks: Sequence[NewTask],
+        window: int,
+        effects: Effects,
+        *,
+        look_for_ids: bool,
+    ) -> tuple[Sequence[Added], Moved]:
+        """Add tasks, and go through the gates that they or `effects` touch."""
         now = await self._now_us(db)
         batch = await drive_async(
             adding(tasks, now, now + window, self._lanes, look_for_ids=look_for_ids), db
         )
-        contested = {one["lock"] for one in batch.documents if one["place"] == Place.BLOCKED}
-        if contested:
-            await pass_on(db, contested)
-            where = {"_id": {"$in": sorted({task_id for task_id, _ in batch.answers})}}
-            found = await db.tasks.find(where, {"state": 1}, session=db.session).to_list()
-            batch.states.update({TaskId(one["_id"]): State(one["state"]) for one in found})
-        return batch.added()
+        for one in batch.documents:
+            gates = gates_from(one.get("gates"))
+            effects.name(gates)
+            if one["place"] == Place.BLOCKED:
+                effects.come(to_pass(one.get("lock"), gates)[0])
+        moved = await go_through(db, effects, now)
+        batch.states.update((task_id, task.state) for task_id, task in moved.items())
+        return batch.added(), moved
 
 
 def _has_keys(new: NewTask) -> bool:
@@ -125,7 +135,7 @@ def adding(
     look_for_ids: bool = True,
     contends: bool = True,
 ) -> Steps[AddBatch]:
-    """Insert what is new, in the transaction of the site. Locks are for the caller to pass on."""
+    """Insert what is new, in the transaction of the site. Gates are for the caller."""
     known = yield from look_up(tasks, look_for_ids=look_for_ids)
     book = KeyBook()
     book.seen |= known.seen
@@ -181,8 +191,8 @@ def _find(field: str, values: Sequence[str]) -> Steps[Sequence[Document]]:
 def document_of(
     new: NewTask, now: int, seen: Mapping[str, Seen], *, contends: bool = True
 ) -> Document:
-    """A new task as it goes in. Unless it `contends` for its lock, it waits for whoever claims next
-    to see that it is due.
+    """A new task as it goes in. Unless it `contends` for its gates, it waits for whoever claims
+    next to see that it is due.
     """
     task = created(new, now)
     place = place_of(task, now)
@@ -199,6 +209,8 @@ def document_of(
         "entries": 1,
         "weight": weight_of([event]),
     }
+    if new.gates and not contends:
+        document["unannounced"] = True
     if new.fingerprint is not None:
         document["fingerprint"] = new.fingerprint
     if new.idempotency_key is not None:

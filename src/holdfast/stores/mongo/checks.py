@@ -12,7 +12,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from holdfast.core.gate import GateKind, key_of
 from holdfast.core.lifecycle import TERMINAL
+from holdfast.core.passing import GateRow
 from holdfast.core.task import Json, State, Task
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import (
@@ -20,9 +22,10 @@ from holdfast.stores.mongo.documents import (
     Place,
     lane_of,
     marks,
-    order_of,
     task_of,
 )
+from holdfast.stores.mongo.drafts import Draft
+from holdfast.stores.mongo.gates import row_of
 from holdfast.stores.mongo.schema import BOARD, missing_indexes
 
 _SKEW: Final = 2.0
@@ -56,7 +59,7 @@ async def problems(db: Collections, *, has_own_clock: bool) -> Sequence[str]:
 async def _invariants(db: Collections) -> list[str]:
     board = await db.state.find_one({"_id": BOARD}) or {"lanes": []}
     lanes = frozenset(board["lanes"])
-    keys: defaultdict[str, LockKey] = defaultdict(LockKey)
+    gates: defaultdict[str, GateUse] = defaultdict(GateUse)
     found: list[str] = []
     told = await _chapters(db)
     async for document in db.tasks.find({}, _SHOWN):
@@ -67,13 +70,14 @@ async def _invariants(db: Collections) -> list[str]:
             found.append(
                 f"task {task.id} is in a lane that the board does not name: nobody sees it"
             )
-        if task.lock is not None:
-            keys[task.lock].count(task, place)
-    locks = {one["_id"] async for one in db.locks.find({}, {"_id": 1})}
-    used = {key for key, of in keys.items() if of.is_used}
-    found += [f"lock {key!r}: its document is missing, or left over" for key in locks ^ used]
+        if task.lock is not None or task.gates:
+            draft = Draft(document)
+            if place is Place.BLOCKED:
+                gates[draft.waited_for].waiting.append(draft)
+            for gate in draft.let_go():
+                gates[gate.name].holders.append(draft)
     found += [f"the history of task {task_id} is kept, and the task is not" for task_id in told]
-    return found + [f"lock {key!r}: {text}" for key, of in keys.items() for text in of.problems()]
+    return found + await _gates(db, gates)
 
 
 def _oddities(document: Mapping[str, Json], task: Task, place: Place) -> Iterator[str]:
@@ -83,7 +87,10 @@ def _oddities(document: Mapping[str, Json], task: Task, place: Place) -> Iterato
         return
     wanted, there = (
         {name: _unversioned(name, found[name]) for name in MARKS if name in found}
-        for found in (marks(task, place, document["version"]), document)
+        for found in (
+            marks(task, place, document["version"], document.get("passed", 0)),
+            document,
+        )
     )
     for name in sorted({*wanted, *there}):
         if wanted.get(name) != there.get(name):
@@ -119,36 +126,60 @@ async def _chapters(db: Collections) -> dict[str, set[int]]:
     return told
 
 
-class LockKey:
-    """The tasks of one lock key that are eligible."""
+class GateUse:
+    """Who holds a gate, and who stands before it."""
 
     def __init__(self) -> None:
-        self.running: list[Task] = []
-        self.ready: list[Task] = []
-        self.blocked: list[Task] = []
+        self.holders: list[Draft] = []
+        self.waiting: list[Draft] = []
 
-    def count(self, task: Task, place: Place) -> None:
-        kept = {
-            Place.RUNNING: self.running, Place.READY: self.ready, Place.BLOCKED: self.blocked,
-        }.get(place)  # fmt: skip
-        if kept is not None:
-            kept.append(task)
-
-    @property
-    def is_used(self) -> bool:
-        return bool(self.running or self.ready or self.blocked)
-
-    def problems(self) -> Iterator[str]:
-        holders = [*self.running, *self.ready]
+    def lock_problems(self) -> Iterator[str]:
+        holders = sorted(draft.task.id for draft in self.holders)
         if len(holders) > 1:
-            yield f"held by {', '.join(sorted(task.id for task in holders))}"
-        if self.blocked and not holders:
-            yield f"{len(self.blocked)} tasks wait for it and nobody holds it"
-        first = min((order_of(task.rank, task.id) for task in self.blocked), default=None)
-        if first is not None and self.ready:
-            (holder, *_) = self.ready
-            if first < order_of(holder.rank, holder.id):
-                yield f"{holder.id} is ready and another comes before it"
+            yield f"held by {', '.join(holders)}"
+        if self.waiting and not holders:
+            yield f"{len(self.waiting)} tasks wait for it and nobody holds it"
+        first = min((draft.parked[:2] for draft in self.waiting), default=None)
+        for holder in self.holders:
+            is_last = holder.gates[-1].kind is GateKind.LOCK
+            if first and holder.place is Place.READY and is_last and first < holder.parked[:2]:
+                yield f"{holder.task.id} is ready and another comes before it"
+
+    def problems(self, row: GateRow | None) -> Iterator[str]:
+        if row is None:
+            yield "its document is missing"
+        elif row.kind is GateKind.LOCK:
+            yield from self.lock_problems()
+            if not (self.holders or self.waiting):
+                yield "its document is left over"
+        else:
+            if row.held != len(self.holders):
+                yield f"it says that {row.held} hold it, and {len(self.holders)} do"
+            if self.waiting and row.look_at is None and row.room(0) > 0:
+                yield f"{len(self.waiting)} tasks stand before it and it is open"
+            if not self.waiting and row.is_idle():
+                yield "its document is left over"
+
+
+async def _gates(db: Collections, used: Mapping[str, GateUse]) -> list[str]:
+    rows = {one["_id"]: row_of(one) async for one in db.gates.find({})}
+    found = [
+        f"gate {name}: {problem}"
+        for name in sorted({*rows, *used})
+        for problem in used.get(name, GateUse()).problems(rows.get(name))
+    ]
+    shut = [
+        key_of(name)
+        for name, row in rows.items()
+        if row.kind is GateKind.LATCH and row.opened_at is None and row.look_at is None
+    ]
+    tasks = db.tasks.find({"_id": {"$in": shut}}, {"place": 1, "awaited": 1})
+    async for one in tasks:
+        if one["place"] == Place.DONE.value:
+            found.append(f"gate latch:{one['_id']}: its task has ended and it is closed")
+        elif "awaited" not in one:
+            found.append(f"gate latch:{one['_id']}: the end of its task will not open it")
+    return found
 
 
 async def _clock(db: Collections) -> Sequence[str]:

@@ -6,6 +6,8 @@ each task by its `ready` mark, which says which writing of the document was read
 started, moved or changed meanwhile is not matched, and what is matched is as it was read. If fewer
 were started than asked, the claim's token tells which, and the line is read once more.
 
+Tasks with a rate are started in a transaction that counts their starts.
+
 Tasks with a lock take two commands more. Their fence is drawn *between* the reading and the start:
 what is started has held its key since it was read, so whoever held the key before has a smaller
 fence.
@@ -13,6 +15,7 @@ fence.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import count
 from secrets import token_hex
@@ -21,15 +24,18 @@ from typing import Final, NamedTuple
 from pymongo import ReturnDocument, UpdateOne
 
 from holdfast.core.attempt import Claim, Claimed
+from holdfast.core.gate import GateKind, gates_from
 from holdfast.core.record import PAUSE
 from holdfast.core.task import Cause, Json, Priority, State, TaskId, WorkerId
 from holdfast.errors import StoreError, WorkerGone
 from holdfast.stores.kill_points import reached
+from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document, Place, parted
-from holdfast.stores.mongo.due import move_due
+from holdfast.stores.mongo.due import look_again, move_due
 from holdfast.stores.mongo.fleet import ALIVE
+from holdfast.stores.mongo.gates import LOOKS, count_starts
 from holdfast.stores.mongo.schema import BOARD
 from holdfast.stores.mongo.texts import safe_text
 
@@ -42,6 +48,8 @@ class _View(NamedTuple):
 
     now: int
     lanes: Sequence[str]
+    looks: bool
+    """Whether there may be gates to look at again."""
 
 
 class Claims(Connected):
@@ -58,10 +66,12 @@ class Claims(Connected):
         async with self._server() as db:
             view = await self._view(db, worker_id, queues, capabilities)
             await move_due(db, view.now)
+            if view.looks:
+                await look_again(db, view.now)
             claims = await self._take(db, view.lanes, worker_id, limit) if limit > 0 else ()
             if claims and len(claims) == limit:
                 return Claimed(claims, 0.0)  # who got all they asked for may ask again at once
-            return Claimed(claims, await _next_due(db, view))
+            return Claimed(claims, await _next_due(db, view, view.looks or LOOKS in db.told))
 
     async def _view(
         self,
@@ -97,7 +107,7 @@ class Claims(Connected):
             served = queues is None or queue in queues
             if served and queue not in closed and requires <= capabilities:
                 lanes.append(lane)
-        return _View(self._us(board["now"]), sorted(lanes))
+        return _View(self._us(board["now"]), sorted(lanes), LOOKS in board)
 
     async def _take(
         self, db: Collections, lanes: Sequence[str], worker_id: WorkerId, limit: int
@@ -106,10 +116,62 @@ class Claims(Connected):
         claims: list[Claim] = []
         while True:
             first = await _first_in_line(db, lanes, limit - len(claims))
-            started = await _start(db, first, worker_id, self._now_expression)
+            started = await self._start(db, first, worker_id)
             claims += started
             if len(started) == len(first) or len(claims) >= limit:
                 return claims
+
+    async def _start(
+        self, db: Collections, documents: Sequence[Document], worker_id: WorkerId
+    ) -> Sequence[Claim]:
+        if not documents:
+            return ()
+        starting = _starting(worker_id, token := token_hex(8), self._now_expression)
+        fences = await _fences(db, [one["_id"] for one in documents if "lock" in one])
+        # Each by itself, in one command: an update of many that meets a document of an open
+        # transaction waits with the others in hand, and a server may keep the transaction from
+        # ending meanwhile.
+        starts = {
+            one["_id"]: UpdateOne(_as_read(one), [*starting, *_fence(one, fences)])
+            for one in documents
+        }
+        rated = {one["_id"]: one for one in documents if _rates(one)}
+        started = await self._start_rated(db, starts, rated) if rated else 0
+        plain = [start for task_id, start in starts.items() if task_id not in rated]
+        for first in range(0, len(plain), _SLICE):
+            done = await db.tasks.bulk_write(plain[first : first + _SLICE], ordered=False)
+            started += done.modified_count
+            reached("claimed")
+        if started < len(documents):
+            wanted = {"_id": {"$in": [*starts]}, "claim": token}
+            mine = {one["_id"] async for one in db.tasks.find(wanted, {"_id": 1})}
+            documents = [one for one in documents if one["_id"] in mine]
+        return [_claim_of(one, worker_id, fences.get(one["_id"])) for one in documents]
+
+    async def _start_rated(
+        self, db: Collections, starts: Mapping[str, UpdateOne], rated: Mapping[str, Document]
+    ) -> int:
+        """Start those that stand where they were read, and count that; answers how many."""
+
+        async def start(inside: Collections) -> int:
+            where = {"_id": {"$in": [*rated]}}
+            line = await inside.tasks.find(where, {"ready": 1}, session=inside.session).to_list()
+            ids = [id_ for one in line if one.get("ready") == rated[id_ := one["_id"]]["ready"]]
+            if ids:
+                writes = [starts[task_id] for task_id in ids]
+                await inside.tasks.bulk_write(writes, ordered=False, session=inside.session)
+                counted = Counter(name for task_id in ids for name in _rates(rated[task_id]))
+                await count_starts(inside, counted, await self._now_us(inside))
+            return len(ids)
+
+        return await atomically(db, start)
+
+
+def _rates(document: Document) -> Sequence[str]:
+    """The rates that its start counts for."""
+    if "gates" not in document:
+        return ()
+    return [gate.name for gate in gates_from(document["gates"]) if gate.kind is GateKind.RATE]
 
 
 async def _first_in_line(db: Collections, lanes: Sequence[str], limit: int) -> Sequence[Document]:
@@ -123,34 +185,17 @@ def among(lanes: Sequence[str]) -> Json:
     return lanes[0] if len(lanes) == 1 else {"$in": list(lanes)}
 
 
-async def _next_due(db: Collections, view: _View) -> float | None:
-    if not view.lanes:
-        return None
-    where = {"due_lane": among(view.lanes)}
-    found = await db.tasks.find_one(where, {"due": 1}, sort=[("due", 1)])
-    return None if found is None else max(0, found["due"] - view.now) / 1e6
-
-
-async def _start(
-    db: Collections, documents: Sequence[Document], worker_id: WorkerId, now: Json
-) -> Sequence[Claim]:
-    if not documents:
-        return ()
-    starting = _starting(worker_id, token := token_hex(8), now)
-    fences = await _fences(db, [one["_id"] for one in documents if "lock" in one])
-    started = 0
-    # Each by itself, in one command: an update of many that meets a document of an open transaction
-    # waits with the others in hand, and a server may keep the transaction from ending meanwhile.
-    starts = [UpdateOne(_as_read(one), [*starting, *_fence(one, fences)]) for one in documents]
-    for first in range(0, len(starts), _SLICE):
-        done = await db.tasks.bulk_write(starts[first : first + _SLICE], ordered=False)
-        started += done.modified_count
-        reached("claimed")
-    if started < len(documents):
-        wanted = {"_id": {"$in": [one["_id"] for one in documents]}, "claim": token}
-        mine = {one["_id"] async for one in db.tasks.find(wanted, {"_id": 1})}
-        documents = [one for one in documents if one["_id"] in mine]
-    return [_claim_of(one, worker_id, fences.get(one["_id"])) for one in documents]
+async def _next_due(db: Collections, view: _View, looks: bool) -> float | None:
+    moments = []
+    if view.lanes:
+        where = {"due_lane": among(view.lanes)}
+        found = await db.tasks.find_one(where, {"due": 1}, sort=[("due", 1)])
+        moments += [found["due"]] if found else []
+    if looks:
+        later = {"look_at": {"$gte": 0}}
+        first = await db.gates.find_one(later, {"look_at": 1}, sort=[("look_at", 1)])
+        moments += [first["look_at"]] if first else []
+    return max(0, min(moments) - view.now) / 1e6 if moments else None
 
 
 def _as_read(document: Document) -> Document:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Final
 
-from holdfast.core.task import Json
+from holdfast.core.task import Json, State, Task, TaskId
 from holdfast.errors import StoreError
 from holdfast.ports.clock import Clock
+from holdfast.stores.callees import callees, tell_nobody
 from holdfast.stores.columns import as_time, in_us
 from holdfast.stores.mongo.address import parse
 from holdfast.stores.mongo.connections import CODEC, Collections, Connections
@@ -29,6 +30,7 @@ class Connected:
         self._clock = clock
         self._connections: Connections | None = None
         self._lent: Lent | None = None
+        self.passed_on: Callable[[Mapping[str, int]], None] = tell_nobody
 
     @property
     def url(self) -> str:
@@ -54,6 +56,13 @@ class Connected:
                 "after a fork, open it anew."
             )
         return self._connections, self._lent
+
+    def _tell(self, moved: Mapping[TaskId, Task], *, but: Iterable[TaskId] = ()) -> None:
+        """Tell of those whom gates let pass, but for these."""
+        others = {*but}
+        ready = [t for t in moved.values() if t.state is State.QUEUED and t.id not in others]
+        if ready:
+            self.passed_on(callees((task.queue, task.requires, 1) for task in ready))
 
     async def _now_us(self, db: Collections) -> int:
         """Now, by a command of its own; where something is read anyway, read `$$NOW` with it."""

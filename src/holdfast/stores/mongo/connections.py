@@ -51,7 +51,7 @@ CODEC: Final[CodecOptions[Document]] = CodecOptions(tz_aware=True)
 """For what is not told by a client of ours: commands, and the clients of callers."""
 
 
-NOUNS: Final = ("tasks", "history", "locks", "state", "workers", "records", "journal")
+NOUNS: Final = ("tasks", "history", "gates", "state", "workers", "records", "journal")
 
 
 class Collections(NamedTuple):
@@ -59,17 +59,19 @@ class Collections(NamedTuple):
 
     `session` is the transaction to work in. `apart` are the same collections by way of a client
     that only transactions use: plain writes wait in the server for the end of a transaction, and
-    must not have all the connections that its end needs.
+    must not have all the connections that its end needs. `told` is what the board was told by
+    way of these.
     """
 
     client: Client
     tasks: Collection
     history: Collection
-    locks: Collection
+    gates: Collection
     state: Collection
     workers: Collection
     records: Collection
     journal: Collection
+    told: set[str]
     session: AsyncClientSession | None = None
     apart: Collections | None = None
 
@@ -135,7 +137,8 @@ class Connections:
 
     def _name(self, attached: Attached) -> Collections:
         apart = self._collections(attached.apart)
-        attached.collections = self._collections(attached.client)._replace(apart=apart)
+        own = self._collections(attached.client)
+        attached.collections = own._replace(apart=apart, told=apart.told)
         return attached.collections
 
     def _collections(self, client: Client) -> Collections:
@@ -146,7 +149,7 @@ class Connections:
             read_preference=ReadPreference.PRIMARY,
         )
         named = (database[self._address.collection(noun)] for noun in NOUNS)
-        return Collections._make((client, *named, None, None))
+        return Collections._make((client, *named, set(), None, None))
 
 
 class Attached:

@@ -14,16 +14,23 @@ while it applies, so that a sparse index holds nobody else:
 `ready`             to claim names what was read, and gets that or nothing
 `due_lane`, `due`   while waiting: `run_at`
 `alarm`             when a claim must see to it: `run_at` or `expires_at`, while not running; and
-                    at once, after an end inside a handler's transaction, which keeps `holds`
+                    at once, after an end inside a handler's transaction, which keeps its gates
+`keeps`             after such an end, until a claim lets go of them and counts the end
+`unannounced`       after a submit inside a caller's transaction, until it stands before its gates:
+                    what it says of their capacities is not known yet
 `unique`            name and unique key, while unfinished. Unique index
 `idempotent`        the idempotency key, while its window lasts. Unique index
-`holds`             the lock key, while ready or running. Unique index: **the mutual exclusion**
-`waits_for`         the lock key, while blocked; with `order`, rank and id
+`holds`             the lock key, from passing that gate until it leaves. Unique index: **the
+                    mutual exclusion**
+`waits_for`         the gate that it stands before, while blocked; with `order`, rank and id, and
+                    `passed`, how many gates are behind it
 `running_on`        the worker, while running
 `stop_on`           the worker, while running with a cancel request
 `callback_due`      while a notice of its end is owed
 `ended_on`          a date, when ended: for the TTL index; `died_on` instead for dead letters
 ==================  ============================================================================
+
+`awaited` stays for good, once somebody has come to stand behind the task (`passing.py`).
 """
 
 from __future__ import annotations
@@ -34,6 +41,7 @@ from enum import StrEnum
 from typing import Final
 from uuid import UUID
 
+from holdfast.core.gate import GateKind, gates_from, gates_text, to_pass
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.task import (
     Cause,
@@ -71,15 +79,15 @@ class Place(StrEnum):
 
 
 MARKS: Final = (
-    "ready_lane", "ready", "due_lane", "due", "alarm", "unique", "holds", "waits_for",
-    "order", "running_on", "stop_on", "ended_on", "died_on",
+    "ready_lane", "ready", "due_lane", "due", "alarm", "unique", "holds", "keeps", "waits_for",
+    "order", "passed", "unannounced", "running_on", "stop_on", "ended_on", "died_on",
 )  # fmt: skip
 """All that `marks` may give: what it does not give must be taken off."""
 
 
 def place_of(task: Task, now: int) -> Place:
-    """Where a task belongs by its state and the time. One with a lock is blocked first; who of its
-    rivals is ready is for `locks.py` to say.
+    """Where a task belongs by its state and the time. One with gates is blocked first; who passes
+    them is for `passing.py` to say.
     """
     if task.state in TERMINAL:
         return Place.DONE
@@ -87,7 +95,7 @@ def place_of(task: Task, now: int) -> Place:
         return Place.RUNNING
     if in_us(task.run_at) > now:
         return Place.WAITING
-    return Place.READY if task.lock is None else Place.BLOCKED
+    return Place.READY if task.lock is None and not task.gates else Place.BLOCKED
 
 
 def state_in(place: Place, state: State) -> State:
@@ -123,9 +131,9 @@ def ready_of(order: bytes, version: int) -> bytes:
     return order + (version % _VERSIONS).to_bytes(4, "big")
 
 
-def marks(task: Task, place: Place, version: int) -> Document:
-    """What indexes find the task by in this place. `idempotent` and `callback_due` are not here:
-    they depend on more than the task.
+def marks(task: Task, place: Place, version: int, passed: int = 0) -> Document:
+    """What indexes find the task by in this place, with so many gates behind it if it is blocked.
+    `idempotent` and `callback_due` are not here: they depend on more than the task.
     """
     found: Document = {}
     if task.state not in TERMINAL and task.unique_key is not None:
@@ -134,12 +142,19 @@ def marks(task: Task, place: Place, version: int) -> Document:
         found["running_on"] = task.worker_id
         if task.cancel_requested:
             found["stop_on"] = task.worker_id
-    if task.lock is not None and place in (Place.READY, Place.RUNNING):
+    if task.lock is not None and _holds_lock(task, place, passed):
         found["holds"] = task.lock
     if place is Place.DONE and task.finished_at is not None:
         mark = "died_on" if task.state is State.DEAD_LETTER else "ended_on"
         found[mark] = _as_date(task.finished_at)
-    return found | _line_marks(task, place, version)
+    return found | _line_marks(task, place, version, passed)
+
+
+def _holds_lock(task: Task, place: Place, passed: int) -> bool:
+    if place is Place.BLOCKED:
+        behind = to_pass(task.lock, task.gates)[:passed]
+        return any(gate.kind is GateKind.LOCK for gate in behind)
+    return place in (Place.READY, Place.RUNNING)
 
 
 def _as_date(instant: datetime) -> datetime:
@@ -147,7 +162,7 @@ def _as_date(instant: datetime) -> datetime:
     return instant.replace(microsecond=instant.microsecond // 1000 * 1000)
 
 
-def _line_marks(task: Task, place: Place, version: int) -> Document:
+def _line_marks(task: Task, place: Place, version: int, passed: int) -> Document:
     """The marks of a task that stands in line, or will."""
     if place not in (Place.READY, Place.WAITING, Place.BLOCKED):
         return {}
@@ -158,7 +173,10 @@ def _line_marks(task: Task, place: Place, version: int) -> Document:
         found["ready"] = ready_of(order_of(task.rank, task.id), version)
         found["ready_lane"] = lane
     elif place is Place.BLOCKED:
-        found["waits_for"], found["order"] = task.lock, order_of(task.rank, task.id)
+        found["waits_for"] = to_pass(task.lock, task.gates)[passed].name
+        found["order"] = order_of(task.rank, task.id)
+        if passed:
+            found["passed"] = passed
     else:
         found["due_lane"], found["due"] = lane, run_at
         expires.append(run_at)
@@ -211,6 +229,8 @@ def fields(task: Task) -> Document:
         "cost": _cost_fields(task.cost),
         "cancel_requested": task.cancel_requested or None,
         "callback": task.callback,
+        "gates": gates_text(task.gates),
+        "counts": list(task.counts) or None,
     }
     return {name: value for name, value in every.items() if value is not None}
 
@@ -255,6 +275,8 @@ def task_of(found: Mapping[str, Json]) -> Task:
         cost=Cost(**get("cost", {})),
         cancel_requested=get("cancel_requested", False),
         callback=get("callback"),
+        gates=gates_from(get("gates")),
+        counts=tuple(get("counts", ())),
     )
 
 

@@ -13,6 +13,8 @@ from typing import Final
 from pymongo import ReplaceOne, UpdateOne
 
 from holdfast.core.attempt import Attempt
+from holdfast.core.gate import Gate, GateKind, to_pass
+from holdfast.core.passing import Parked
 from holdfast.core.task import Json, Task, WorkerId
 from holdfast.stores.kill_points import reached
 from holdfast.stores.mongo.connections import Collections
@@ -37,7 +39,7 @@ from holdfast.stores.mongo.history import (
 
 LEAN: Final = {"payload": 0, "attempts": 0, "events": 0}
 """The projection for drafts: what they never change, or only add to, is not read."""
-_HOLDING: Final = (Place.READY, Place.RUNNING)
+_UNSTARTED: Final = (Place.READY, Place.BLOCKED)
 
 
 class Draft:
@@ -48,8 +50,10 @@ class Draft:
         self._attempts: list[Document] = []
         self._events: list[Document] = []
         self._others: Document = {}
-        self.task = task_of(document)
-        self.place = Place(document["place"])
+        self.task = self._as_read = task_of(document)
+        self.place = self.was = Place(document["place"])
+        self.passed: int = document.get("passed", 0)
+        self._kept = _kept_by(document)
 
     @property
     def is_changed(self) -> bool:
@@ -71,10 +75,68 @@ class Draft:
         return self._before.get("session")
 
     @property
-    def contested(self) -> str | None:
-        """The lock key that must be passed on once this is written."""
-        freed = "holds" in self._before and self.place not in _HOLDING
-        return self.task.lock if freed or self.place is Place.BLOCKED else None
+    def gates(self) -> tuple[Gate, ...]:
+        return to_pass(self.task.lock, self.task.gates)
+
+    @property
+    def parked(self) -> Parked:
+        """As one who stands before a gate, or has passed them all."""
+        gates = self.gates
+        passed = self.passed if self.place is Place.BLOCKED else len(gates)
+        return Parked(self.task.rank, self.task.id, gates, passed)
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether gates have something to do with it: its end is not its own affair."""
+        task = self._as_read
+        return bool(task.lock is not None or task.gates or task.counts or self.is_awaited)
+
+    @property
+    def is_awaited(self) -> bool:
+        """Whether somebody has come to stand behind it."""
+        return "awaited" in self._before
+
+    @property
+    def is_unannounced(self) -> bool:
+        return "unannounced" in self._before
+
+    @property
+    def leaves(self) -> bool:
+        """Whether it goes from where it was, or lets go of what it kept."""
+        return self.place is not self.was or "keeps" in self._before
+
+    @property
+    def ends(self) -> bool:
+        """Whether its end is to be counted now."""
+        kept = "keeps" in self._before
+        return kept or (self.place is Place.DONE and self.was is not Place.DONE)
+
+    @property
+    def begins_again(self) -> bool:
+        return self.was is Place.DONE and self.place is not Place.DONE
+
+    @property
+    def waited_for(self) -> str:
+        """The gate that it stood before."""
+        return str(self._before["waits_for"])
+
+    @property
+    def counts(self) -> Sequence[str]:
+        """The latches that its end counts down."""
+        return self._as_read.counts
+
+    def let_go(self) -> Sequence[Gate]:
+        """The gates that it held as it was read, and holds no longer."""
+        held = {
+            Place.READY: self.gates,
+            Place.RUNNING: self.gates,
+            Place.BLOCKED: self.gates[: self._before.get("passed", 0)],
+            Place.DONE: self.gates if self._kept else (),
+            Place.WAITING: (),
+        }[self.was]
+        self._kept = {}
+        free = {GateKind.LATCH} if self.was in _UNSTARTED else {GateKind.LATCH, GateKind.RATE}
+        return [gate for gate in held if gate.kind not in free]
 
     def change(self, task: Task) -> None:
         """The task is this now, in the same place."""
@@ -93,9 +155,9 @@ class Draft:
                 "callback_tries": 0 if ended else None,
             }
 
-    def put(self, place: Place) -> Draft:
-        """The task is in this place now."""
-        self.place = place
+    def put(self, place: Place, passed: int = 0) -> Draft:
+        """The task is in this place now, with so many gates behind it if it is blocked."""
+        self.place, self.passed = place, passed
         self.task = replace(self.task, state=state_in(place, self.task.state))
         return self
 
@@ -131,20 +193,22 @@ class Draft:
         """Fields that are not the task's own; None takes one off."""
         self._others |= others
 
-    def keep_lock(self, now: int) -> None:
-        """Hold the lock though it has ended, until a claim at this instant or later passes it
-        on: for whoever may not meet another writer of the lock.
+    def keep_gates(self, now: int) -> bool:
+        """Hold its gates though it has ended, until a claim at this instant or later lets go of
+        them: for whoever may not meet another writer of a gate. Whether there is any.
         """
-        if self.task.lock is not None and self.place not in _HOLDING:
-            self._others |= {"holds": self.task.lock, "alarm": now}
+        if self.is_gated:
+            self._kept = {"holds": self.task.lock, "alarm": now, "keeps": True}
+        return self.is_gated
 
     def update(self) -> UpdateOne:
         """The write, for whoever reads the same version."""
         before = self._before
         after = fields(self.task) | {"place": self.place.value}
-        after |= marks(self.task, self.place, before["version"] + 1) | self._history_fields()
-        after |= {"version": before["version"] + 1} | self._others
-        known = {name for name in (*fields(task_of(before)), *MARKS) if name in before}
+        version = before["version"] + 1
+        after |= marks(self.task, self.place, version, self.passed) | self._kept
+        after |= self._history_fields() | {"version": version} | self._others
+        known = {name for name in (*fields(self._as_read), *MARKS) if name in before}
         gone = (known | {name for name, value in after.items() if value is None}) - {
             name for name, value in after.items() if value is not None
         }
@@ -161,7 +225,7 @@ class Draft:
 
     @property
     def _is_moved(self) -> bool:
-        return task_of(self._before) != self.task or self._before["place"] != self.place.value
+        return self._as_read != self.task or self.was is not self.place
 
     @property
     def _added(self) -> Document:
@@ -179,6 +243,13 @@ class Draft:
             "entries": base.get("entries", 0) + len(added),
             "weight": base.get("weight", 0) + weight_of(added),
         }
+
+
+def _kept_by(document: Mapping[str, Json]) -> Document:
+    """What it kept that ended inside its handler's transaction."""
+    if "keeps" not in document:
+        return {}
+    return {name: document[name] for name in ("holds", "alarm", "keeps") if name in document}
 
 
 async def write(db: Collections, drafts: Sequence[Draft]) -> bool:

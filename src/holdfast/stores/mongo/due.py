@@ -17,7 +17,7 @@ from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document, Place
 from holdfast.stores.mongo.drafts import LEAN, Draft
-from holdfast.stores.mongo.locks import write_and_pass_on
+from holdfast.stores.mongo.passing import Effect, Effects, Moved, go_through, write_and_let_pass
 
 _SLICE: Final = 500
 
@@ -29,23 +29,35 @@ async def move_due(db: Collections, now: int) -> None:
         await atomically(db, partial(_move, where=due, now=now))
 
 
-async def release_lock(db: Collections, task_id: str) -> None:
-    """Pass on what a task kept that ended inside its handler's transaction."""
-    kept: Document = {"_id": task_id, "place": Place.DONE.value, "holds": {"$exists": True}}
-    await atomically(db, partial(_move, where=kept, now=0))
+async def look_again(db: Collections, now: int) -> None:
+    """Go through the gates that time has opened."""
+    due: Document = {"look_at": {"$lte": now}}
+    while await db.gates.find_one(due, {"_id": 1}) is not None:
+        await atomically(db, partial(_look, where=due, now=now))
 
 
-async def _move(db: Collections, where: Document, now: int) -> None:
+async def let_go(db: Collections, task_id: str, now: int) -> Moved:
+    """Let go of what a task kept that ended inside its handler's transaction."""
+    kept: Document = {"_id": task_id, "keeps": True}
+    return await atomically(db, partial(_move, where=kept, now=now))
+
+
+async def _look(db: Collections, where: Document, now: int) -> None:
+    found = await db.gates.find(where, {"_id": 1}, session=db.session).limit(_SLICE).to_list()
+    await go_through(db, Effects({one["_id"]: Effect() for one in found}), now)
+
+
+async def _move(db: Collections, where: Document, now: int) -> Moved:
     found = db.tasks.find(where, LEAN, sort=[("alarm", 1)], limit=_SLICE, session=db.session)
     drafts = [Draft(document) for document in await found.to_list()]
     for draft in drafts:
         if draft.place is Place.DONE:
-            continue  # it only kept its lock, which writing it as it is takes off
+            continue  # it only kept its gates, which writing it as it is lets go
         if _has_expired(draft.task, now):
             end(draft, Reason.EXPIRED, now)
         else:
             draft.move(draft.task, now)
-    await write_and_pass_on(db, drafts)
+    return await write_and_let_pass(db, drafts, now)
 
 
 def _has_expired(task: Task, now: int) -> bool:

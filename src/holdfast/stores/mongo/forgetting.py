@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from pymongo import UpdateOne
+from pymongo import DeleteOne, UpdateOne
 from pymongo.errors import OperationFailure
 
 from holdfast.core.lifecycle import TERMINAL
@@ -48,6 +48,7 @@ class Forgets(Connected):
             now = await self._now_us(db)
             await self._tell_the_server(db, retention, dead_letter_retention)
             await _forget_used_up(db, now, now - span_us(retention))
+            await _forget_latches(db, now - span_us(retention))
             self._last_chapter = await _forget_strays(db, self._last_chapter)
             gone = await _prune(db, "ended_on", now - span_us(retention), limit)
             too_old = now - span_us(dead_letter_retention)
@@ -75,9 +76,9 @@ async def _prune(db: Collections, mark: str, oldest: int, limit: int) -> int:
 
 
 async def _forget(db: Collections, query: Document, order: str, limit: int) -> int:
-    """Those that hold a lock still have to pass it on."""
+    """Those that keep their gates still have to let go of them."""
     gone = 0
-    query = query | {"holds": {"$exists": False}}
+    query = query | {"keeps": {"$exists": False}}
     while gone < limit and await db.tasks.find_one(query, {"_id": 1}) is not None:
         count = min(_SLICE, limit - gone)
         gone += await atomically(db, partial(_forget_some, query=query, order=order, count=count))
@@ -105,6 +106,14 @@ async def _forget_used_up(db: Collections, now: int, oldest: int) -> None:
         writes = [UpdateOne(one | used_up, change) for one in some]
         await db.tasks.bulk_write(writes, ordered=False)
     await db.workers.delete_many({"beat_at": {"$lt": oldest}, "status": {"$nin": [*ALIVE]}})
+
+
+async def _forget_latches(db: Collections, oldest: int) -> None:
+    """Those that opened long ago. One with somebody before it is to be looked at again."""
+    opened: Document = {"opened_at": {"$lt": oldest}, "look_at": {"$exists": False}}
+    some = await db.gates.find(opened, {"_id": 1}).limit(_SLICE).to_list()
+    if some:
+        await db.gates.bulk_write([DeleteOne(one | opened) for one in some], ordered=False)
 
 
 async def _forget_strays(db: Collections, after: str) -> str:

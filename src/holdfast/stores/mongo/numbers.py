@@ -11,10 +11,11 @@ from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Final, NamedTuple
 
+from holdfast.core.gate import GateState
 from holdfast.core.ids import is_task_id
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.stats import Depth, QueueStats, Standing, Stats
-from holdfast.core.task import Json, Priority, State, Task, TaskId
+from holdfast.core.task import Json, Priority, State, TaskId
 from holdfast.stores.columns import as_time
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
@@ -27,6 +28,7 @@ from holdfast.stores.mongo.documents import (
     task_of,
 )
 from holdfast.stores.mongo.fleet import newest_workers
+from holdfast.stores.mongo.gates import gate_states
 from holdfast.stores.mongo.records import paused_queues
 from holdfast.stores.mongo.schema import BOARD
 
@@ -70,7 +72,8 @@ class CountsTasks(Connected):
                 queue_paused=task.queue in await paused_queues(db),
                 ahead=await _ahead(db, document, board["lanes"]),
                 ahead_cap=AHEAD_CAP,
-                lock_holder=await _lock_holder(db, task),
+                gate=await _gate(db, document),
+                ahead_at_gate=await _ahead_at_gate(db, document),
                 workers=await newest_workers(db),
                 ended_last_minute=sum(
                     number
@@ -194,8 +197,16 @@ async def _ahead(db: Collections, document: Document, lanes: Sequence[str]) -> i
     return await db.tasks.count_documents(before, limit=AHEAD_CAP)
 
 
-async def _lock_holder(db: Collections, task: Task) -> TaskId | None:
-    if task.state is not State.BLOCKED:
+async def _gate(db: Collections, document: Document) -> GateState | None:
+    """The gate that it stands before."""
+    if "waits_for" not in document:
         return None
-    found = await db.tasks.find_one({"holds": task.lock}, {"_id": 1})
-    return None if found is None else TaskId(found["_id"])
+    found = await db.gates.find({"_id": document["waits_for"]}).to_list()
+    return next(iter(await gate_states(db, found)), None)
+
+
+async def _ahead_at_gate(db: Collections, document: Document) -> int | None:
+    if "waits_for" not in document:
+        return None
+    before = {"waits_for": document["waits_for"], "order": {"$lt": document["order"]}}
+    return await db.tasks.count_documents(before, limit=AHEAD_CAP)

@@ -17,11 +17,11 @@ from holdfast.stores.columns import as_time, span_us
 from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
-from holdfast.stores.mongo.documents import WITHOUT_HISTORY, Document, Place, task_of, unique_mark
+from holdfast.stores.mongo.documents import WITHOUT_HISTORY, Document, Place, unique_mark
 from holdfast.stores.mongo.drafts import Draft
 from holdfast.stores.mongo.due import end
 from holdfast.stores.mongo.filters import query_of
-from holdfast.stores.mongo.locks import write_and_pass_on
+from holdfast.stores.mongo.passing import Moved, write_and_let_pass
 from holdfast.stores.values import renewed
 
 _SLICE: Final = 500
@@ -47,7 +47,9 @@ class Operates(Connected):
                     end(draft, reason, now)
 
             walk = _Walk(where, UNFINISHED, {"cancel_requested": {"$ne": True}}, limit)
-            return await walk.change(db, stop)
+            changed = await walk.change(db, now, stop)
+        self._tell(walk.moved, but=(task.id for task in changed))
+        return changed
 
     async def requeue(
         self,
@@ -69,7 +71,7 @@ class Operates(Connected):
                     draft.move(renewed(task, due, head_starts[task.priority]), now)
                     draft.note(now, "requeued")
 
-            return await _Walk(where, REQUEUEABLE, {}, limit).change(db, start_again)
+            return await _Walk(where, REQUEUEABLE, {}, limit).change(db, now, start_again)
 
 
 class _Walk:
@@ -82,15 +84,17 @@ class _Walk:
         self._states = states
         self._also = also
         self._limit = limit
+        self.moved: Moved = {}
 
-    async def change(self, db: Collections, decide: _Decide) -> Sequence[Task]:
-        """The tasks changed, oldest first, as they are then."""
+    async def change(self, db: Collections, now: int, decide: _Decide) -> Sequence[Task]:
+        """The tasks changed, oldest first, as they are then; `moved` are whom that let pass."""
         changed: list[Task] = []
         last: TaskId | None = None
         while len(changed) < self._limit:
-            some = _Slice(min(_SLICE, self._limit - len(changed)), len(changed), decide)
+            some = _Slice(min(_SLICE, self._limit - len(changed)), len(changed), now, decide)
             query = query_of(self._where, states=self._states, after=last) | self._also
             changed += await atomically(db, partial(some.change, query=query))
+            self.moved |= some.moved
             if some.is_last:
                 break
             last = some.last
@@ -100,10 +104,12 @@ class _Walk:
 class _Slice:
     """One transaction's share. It takes fewer the more often others were in its way."""
 
-    def __init__(self, count: int, before: int, decide: _Decide) -> None:
+    def __init__(self, count: int, before: int, now: int, decide: _Decide) -> None:
         self._count = 2 * count
         self._before = before
+        self._now = now
         self._decide = decide
+        self.moved: Moved = {}
         self.last: TaskId | None = None
         self.is_last = False
 
@@ -116,8 +122,10 @@ class _Slice:
         drafts = await _free(db, [Draft(document) for document in found])
         for number, draft in enumerate(drafts, self._before):
             self._decide(draft, number)
-        await write_and_pass_on(db, drafts)
-        return await _as_they_are(db, [draft.task for draft in drafts])
+        self.moved = await write_and_let_pass(db, drafts, self._now)
+        states = {task_id: task.state for task_id, task in self.moved.items()}
+        tasks = [draft.task for draft in drafts]
+        return [replace(task, state=states.get(task.id, task.state)) for task in tasks]
 
 
 async def _free(db: Collections, drafts: Sequence[Draft]) -> Sequence[Draft]:
@@ -135,16 +143,6 @@ async def _free(db: Collections, drafts: Sequence[Draft]) -> Sequence[Draft]:
             free.append(draft)
             taken |= {mark} if mark else set()
     return free
-
-
-async def _as_they_are(db: Collections, tasks: Sequence[Task]) -> Sequence[Task]:
-    """Passing locks on has moved some of them."""
-    ids = [task.id for task in tasks if task.state is State.BLOCKED]
-    if not ids:
-        return tasks
-    found = db.tasks.find({"_id": {"$in": ids}}, WITHOUT_HISTORY, session=db.session)
-    moved = {one["_id"]: task_of(one) for one in await found.to_list()}
-    return [moved.get(task.id, task) for task in tasks]
 
 
 def _lost_mark(task: Task) -> str | None:

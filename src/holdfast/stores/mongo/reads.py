@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 
 from pymongo import ASCENDING, DESCENDING
 
@@ -11,14 +11,13 @@ from holdfast.core.ids import is_task_id
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.query import Edge, Order, Page, TaskFilter, page_of, read_cursor
 from holdfast.core.task import Task, TaskId, WorkerId
-from holdfast.stores.callees import callees
 from holdfast.stores.columns import in_us
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
-from holdfast.stores.mongo.documents import WITHOUT_HISTORY, Document, Place, parted, task_of
+from holdfast.stores.mongo.documents import WITHOUT_HISTORY, Document, task_of
 from holdfast.stores.mongo.filters import hint_of, query_of
 from holdfast.stores.mongo.history import history_of
-from holdfast.stores.mongo.texts import can_be_text, safe_text
+from holdfast.stores.mongo.texts import safe_text
 
 
 class Reads(Connected):
@@ -75,18 +74,6 @@ class Reads(Connected):
         async with self._server() as db:
             found = db.tasks.find({"stop_on": safe_text(worker_id)}, {"_id": 1})
             return sorted(TaskId(document["_id"]) for document in await found.to_list())
-
-    async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
-        wanted = sorted({key for key in keys if can_be_text(key)})
-        if not wanted:
-            return {}
-        stages: Sequence[Document] = [
-            {"$match": {"holds": {"$in": wanted}, "place": Place.READY.value}},
-            {"$group": {"_id": "$lane", "number": {"$sum": 1}}},
-        ]
-        async with self._server() as db:
-            found = await (await db.tasks.aggregate(stages)).to_list()
-        return callees((*parted(one["_id"]), one["number"]) for one in found)
 
 
 async def _by_end(

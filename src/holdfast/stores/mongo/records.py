@@ -18,6 +18,7 @@ from holdfast.stores.mongo.add import Adds
 from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document
+from holdfast.stores.mongo.passing import Effects, Moved
 from holdfast.stores.mongo.texts import safe_text
 
 
@@ -63,31 +64,44 @@ class KeepsRecords(Adds):
 
     async def commit(self, changes: Changes) -> Sequence[Added]:
         async with self._server() as db:
-            return await atomically(db, partial(self._write_changes, changes=changes))
+            answers, moved = await atomically(db, partial(self._write_changes, changes=changes))
+        self._tell(moved, but=(answer.task_id for answer in answers))
+        return answers
 
     async def journal(self, task_id: TaskId) -> Mapping[str, bytes]:
         async with self._server() as db:
             found = await db.journal.find({"task": task_id}).sort("number", 1).to_list()
             return {one["step"]: bytes(one["result"]) for one in found}
 
-    async def _write_changes(self, db: Collections, changes: Changes) -> Sequence[Added]:
+    async def _write_changes(
+        self, db: Collections, changes: Changes
+    ) -> tuple[Sequence[Added], Moved]:
         """All of it, in the transaction of these collections. A clash is raised before anything is
         written.
         """
+        fresh, kept = await self._decided(db, changes)
+        effects = Effects()
+        effects.count((*fresh.ups, *fresh.downs))
+        effects.pin(fresh.capacities)
+        window = span_us(changes.idempotency_window)
+        answers = await self._add(db, changes.tasks, window, effects, look_for_ids=True)
+        reached("tasks-added")
+        now = await self._now_us(db) if fresh.records else 0
+        for change in fresh.records:
+            await _write(db, change, kept, changes.id, now)
+            reached("record-written")
+        return answers
+
+    async def _decided(
+        self, db: Collections, changes: Changes
+    ) -> tuple[Changes, Mapping[Name, Kept]]:
+        """What to write of these, and what is kept of their records."""
         ids = {"_id": {"$in": sorted(new.id for new in changes.tasks)}}
         named = {"_id": {"$in": [_id(*name) for name in changes.names]}}
         known = await db.tasks.find(ids, {"_id": 1}, session=db.session).to_list()
         found = await db.records.find(named, session=db.session).to_list()
         kept = {(one["kind"], one["key"]): Kept(one["version"], one["by"]) for one in found}
-        records = decided(changes, kept, {TaskId(one["_id"]) for one in known})
-        window = span_us(changes.idempotency_window)
-        answers = await self._add(db, changes.tasks, window, look_for_ids=True)
-        reached("tasks-added")
-        now = await self._now_us(db) if records else 0
-        for change in records:
-            await _write(db, change, kept, changes.id, now)
-            reached("record-written")
-        return answers
+        return decided(changes, kept, {TaskId(one["_id"]) for one in known}), kept
 
 
 async def paused_queues(db: Collections) -> set[str]:

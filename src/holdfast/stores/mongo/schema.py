@@ -16,9 +16,9 @@ from pymongo import ASCENDING, IndexModel
 from holdfast.core.task import Json
 from holdfast.errors import SchemaMismatch, StoreError
 from holdfast.stores.mongo.connections import Collection, Collections
-from holdfast.stores.mongo.upgrading import from_1
+from holdfast.stores.mongo.upgrading import from_1, from_2
 
-VERSION: Final = 2
+VERSION: Final = 3
 BOARD: Final = "board"
 EMPTY_BOARD: Final[Mapping[str, Json]] = {
     "_id": BOARD, "schema": VERSION, "lanes": [], "fence": 0, "refused": 0,
@@ -83,6 +83,7 @@ INDEXES: Final[dict[str, tuple[Index, ...]]] = {
         Index(("place", "state", "queue", "priority", "run_at"), sparse=False),
     ),
     "history": (Index(("task",)),),
+    "gates": (Index(("look_at",)), Index(("opened_at",))),
     "records": (
         Index(("kind", "group", "sort", "key"), sparse=False),
         Index(("kind", "key"), sparse=False),
@@ -124,6 +125,8 @@ async def migrate(db: Collections, where: str, *, ttl: bool) -> Sequence[int]:
     await _check_server(db, where)
     if found == 1:
         await from_1(db)
+    if found in (1, 2):
+        await from_2(db)
     for collection, missing in await missing_indexes(db):
         await collection.create_indexes([index.model(ttl=ttl) for index in missing])
     new = {"$setOnInsert": {name: value for name, value in EMPTY_BOARD.items() if name != "_id"}}

@@ -1,6 +1,6 @@
 """Writes how attempts ended and what running ones report, each only for who holds the lease.
 
-Successes of tasks without a lock concern one document each: two commands for a whole batch, read
+Successes of tasks without gates concern one document each: two commands for a whole batch, read
 and write. Everything else goes the careful way, in a transaction. A settlement that comes too late
 costs a look into the history: it may be the repeat of one that was saved.
 """
@@ -8,6 +8,7 @@ costs a look into the history: it may be the repeat of one that was saved.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -25,7 +26,7 @@ from holdfast.stores.mongo.documents import Document, lane_of
 from holdfast.stores.mongo.drafts import LEAN, Draft, write
 from holdfast.stores.mongo.faults import is_away
 from holdfast.stores.mongo.history import MOST_BYTES, running_attempt
-from holdfast.stores.mongo.locks import write_and_pass_on
+from holdfast.stores.mongo.passing import Effects, Moved, write_and_let_pass
 from holdfast.stores.mongo.records import KeepsRecords, record_steps
 from holdfast.stores.mongo.schema import BOARD
 from holdfast.stores.values import holds_lease, reported, settled
@@ -45,6 +46,15 @@ class _Clashed(Exception):
         self.refusal = clashed(settlement, clash)
 
 
+@contextmanager
+def _refused(one: Settlement) -> Iterator[None]:
+    """For a block that may clash with what is there."""
+    try:
+        yield
+    except CLASHES as clash:
+        raise _Clashed(one, clash) from clash
+
+
 class Settles(KeepsRecords):
     """`TaskStore.save` and `report`."""
 
@@ -57,13 +67,15 @@ class Settles(KeepsRecords):
             clashes: list[Refusal] = []
             while True:
                 try:
-                    refusals = await atomically(db, partial(self._save, settlements=settlements))
+                    saving = partial(self._save, settlements=settlements)
+                    refusals, moved = await atomically(db, saving)
                     break
                 except _Clashed as clash:  # nothing was written: the others are saved without it
                     clashes.append(clash.refusal)
                     settlements = [one for one in settlements if one is not clash.settlement]
             await _count(db, len(refusals))
-            return [*refusals, *clashes]
+        self._tell(moved)
+        return [*refusals, *clashes]
 
     async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
         async with self._server() as db:
@@ -83,14 +95,16 @@ class Settles(KeepsRecords):
         drafts, now = await self._drafts(db, {one.task_id for one in settlements})
         for one in settlements:
             draft = drafts.get(one.task_id)
-            if draft is None or draft.task.lock is not None or not holds_lease(draft.task, one):
+            if draft is None or draft.is_gated or not holds_lease(draft.task, one):
                 return False
             settle(draft, one, now)
         done = await write(db, [*drafts.values()])
         reached("settled")
         return done
 
-    async def _save(self, db: Collections, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
+    async def _save(
+        self, db: Collections, settlements: Sequence[Settlement]
+    ) -> tuple[Sequence[Refusal], Moved]:
         drafts, now = await self._drafts(db, {one.task_id for one in settlements})
         late: list[tuple[Settlement, Draft | None]] = []
         bringing: list[Settlement] = []
@@ -112,18 +126,29 @@ class Settles(KeepsRecords):
         for one, draft in refused:
             if draft is not None:
                 await _note_refusal(db, one, draft, now)
-        await write_and_pass_on(db, [draft for draft in drafts.values() if draft.is_changed])
+        effects = await self._counted_up(db, bringing)
+        changed = [draft for draft in drafts.values() if draft.is_changed]
+        moved = await write_and_let_pass(db, changed, now, effects)
         for one in bringing:  # after the end of their tasks: the keys of those are free by now
-            await self._bring_along(db, one)
-        return [_refusal(one, draft) for one, draft in refused]
+            moved |= await self._bring_along(db, one)
+        return [_refusal(one, draft) for one, draft in refused], moved
 
-    async def _bring_along(self, db: Collections, one: Settlement) -> None:
+    async def _counted_up(self, db: Collections, bringing: Sequence[Settlement]) -> Effects:
+        """What is counted up along with ends, which comes before these count."""
+        effects = Effects()
+        for one in bringing:
+            if one.also is not None and one.also.ups:
+                with _refused(one):
+                    effects.count((await self._decided(db, one.also))[0].ups)
+        return effects
+
+    async def _bring_along(self, db: Collections, one: Settlement) -> Moved:
         assert one.also is not None
         reached("end-written")
-        try:
-            await self._write_changes(db, one.also)
-        except CLASHES as clash:
-            raise _Clashed(one, clash) from clash
+        with _refused(one):
+            rest = one.also._replace(counts=one.also.downs)
+            answers, moved = await self._write_changes(db, rest)
+        return {id_: moved[id_] for id_ in moved.keys() - {each.task_id for each in answers}}
 
     async def _report(self, db: Collections, reports: Sequence[Report]) -> Sequence[Refusal]:
         drafts, now = await self._drafts(db, {one.task_id for one in reports})

@@ -2,7 +2,7 @@
 
 One document per task (`documents.py`), written as a whole by whoever read its last version
 (`drafts.py`). Plain submits, claims and successes concern one document each and are single writes;
-everything else is a transaction (`atomic.py`), which carries locks along (`locks.py`). Handlers and
+everything else is a transaction (`atomic.py`), which lets pass gates (`passing.py`). Handlers and
 callers may have transactions of their own (`transacting.py`). Each mixin holds the verbs of one
 noun.
 """
@@ -14,6 +14,7 @@ from holdfast.stores.mongo.callbacks import KeepsCallbacks
 from holdfast.stores.mongo.claims import Claims
 from holdfast.stores.mongo.fleet import KeepsWorkers
 from holdfast.stores.mongo.forgetting import Forgets
+from holdfast.stores.mongo.gates import KeepsGates
 from holdfast.stores.mongo.numbers import CountsTasks
 from holdfast.stores.mongo.opening import Opens
 from holdfast.stores.mongo.operations import Operates
@@ -30,6 +31,7 @@ class MongoStore(
     Operates,
     Forgets,
     CountsTasks,
+    KeepsGates,
     KeepsWorkers,
     KeepsCallbacks,
     Opens,

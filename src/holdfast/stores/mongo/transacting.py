@@ -36,7 +36,9 @@ class Transacts(Adds):
         self, claim: Claim, *, blocking: bool = False
     ) -> AbstractAsyncContextManager[MongoTransaction]:
         own, lent = self._opened()
-        return transaction(lent, own, self._address, claim, clock=self._clock, blocking=blocking)
+        return transaction(
+            lent, own, self._address, claim, clock=self._clock, blocking=blocking, tell=self._tell
+        )
 
     def add_within(
         self, connection: object, tasks: Sequence[NewTask], *, idempotency_window: float

@@ -10,9 +10,9 @@ A commit whose answer was lost is sent again, which the server allows: it then s
 it. The driver does so once by itself. Only where the server does not know the transaction any more
 is the task looked at; from then on nothing can commit it.
 
-The lock is passed on right after the commit, because every submit for the same lock would make the
-server refuse the handler's. Until then the ended task keeps it, and whoever claims next passes it
-on for those who die in between.
+Gates are let go of right after the commit, because every submit for the same gate would make the
+server refuse the handler's. Until then the ended task keeps them, and whoever claims next lets go
+of them for those who die in between.
 
 A worker that dies between its last write and the commit would leave its task locked until the
 server gives the transaction up, after a minute. So the task names the session on entering, and who
@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import asyncio
 from abc import abstractmethod
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, nullcontext, suppress
 from functools import partial
 from typing import Any, Final, NoReturn, TypeVar
@@ -46,10 +46,11 @@ from holdfast.stores.mongo.atomic import SNAPSHOT, TRANSIENT, UNKNOWN
 from holdfast.stores.mongo.connections import CODEC, DURABLE, Collections, Connections
 from holdfast.stores.mongo.documents import task_of
 from holdfast.stores.mongo.drafts import LEAN, Draft
-from holdfast.stores.mongo.due import release_lock
+from holdfast.stores.mongo.due import let_go
 from holdfast.stores.mongo.faults import explain, explained, is_away
 from holdfast.stores.mongo.history import chapter_of
 from holdfast.stores.mongo.lent import Lent
+from holdfast.stores.mongo.passing import Moved
 from holdfast.stores.mongo.settlements import (
     LEAN_NOW,
     key_of,
@@ -62,6 +63,8 @@ from holdfast.stores.mongo.steps import Session, Site, Steps, drive, drive_async
 from holdfast.stores.values import holds_lease
 
 T = TypeVar("T")
+Tell = Callable[[Moved], None]
+"""Tells of those whom gates let pass."""
 
 _ENDINGS: Final = ("commit_transaction", "abort_transaction")
 _NO_SUCH_TRANSACTION: Final = 251
@@ -95,15 +98,16 @@ async def transaction(
     *,
     clock: Clock | None,
     blocking: bool,
+    tell: Tell,
 ) -> AsyncIterator[MongoTransaction]:
     """Open a transaction for one attempt on a client of `lent`; look things up on `own`."""
     theirs = nullcontext() if blocking else lent.clients.collections()
     async with own.collections() as db, theirs as found:
         inside: MongoTransaction
         if found is None:
-            inside = BlockingTransaction(lent, db, address, claim, clock)
+            inside = BlockingTransaction(lent, db, address, claim, clock, tell)
         else:
-            inside = AsyncTransaction(found, db, address, claim, clock)
+            inside = AsyncTransaction(found, db, address, claim, clock, tell)
         try:
             await inside.begin()
             yield inside
@@ -115,13 +119,15 @@ class MongoTransaction:
     """All of `ports.store.Transaction`, whichever face of the driver the handler sees."""
 
     def __init__(
-        self, own: Collections, address: Address, claim: Claim, clock: Clock | None
+        self, own: Collections, address: Address, claim: Claim, clock: Clock | None, tell: Tell
     ) -> None:
         self._own = own
         self._address = address
         self._claim = claim
         self._fence = Report(claim.task_id, claim.attempt, claim.worker_id)
         self._clock = clock
+        self._tell = tell
+        self._kept_at: int | None = None
         self._session: Session | None = None
         self._settlement: Settlement | None = None
         self._is_sent = False
@@ -150,7 +156,7 @@ class MongoTransaction:
             raise HoldfastError(_ENDED_INSIDE)
         self._settlement = settlement
         try:
-            await self._run(_completing(settlement, report, self._clock))
+            self._kept_at = await self._run(_completing(settlement, report, self._clock))
             self._is_sent = True
             await self._commit()
         except PyMongoError as error:
@@ -210,12 +216,12 @@ class MongoTransaction:
             return key_of(self._settlement) in await saved(self._own, [self._settlement])
 
     async def _committed(self) -> None:
-        """It is done, whatever happens now: if the lock cannot be passed on, a claim will."""
+        """It is done, whatever happens now: if its gates cannot be let go of, a claim will."""
         self._is_committed = True
-        if self._claim.lock is not None:
+        if self._kept_at is not None:
             reached("completed")
             with suppress(StoreUnavailable), explained(self._address.shown):
-                await release_lock(self._own, self._claim.task_id)
+                self._tell(await let_go(self._own, self._claim.task_id, self._kept_at))
 
     async def _reason(self, error: PyMongoError) -> Exception:
         """Why nothing was committed, though the server answered."""
@@ -247,8 +253,9 @@ class AsyncTransaction(MongoTransaction):
         address: Address,
         claim: Claim,
         clock: Clock | None,
+        tell: Tell,
     ) -> None:
-        super().__init__(own, address, claim, clock)
+        super().__init__(own, address, claim, clock, tell)
         self._client = theirs.client
 
     async def _start(self) -> AsyncClientSession:
@@ -271,9 +278,15 @@ class BlockingTransaction(MongoTransaction):
     """Its `connection` is a `ClientSession`, for a thread of the handler's choice."""
 
     def __init__(
-        self, lent: Lent, own: Collections, address: Address, claim: Claim, clock: Clock | None
+        self,
+        lent: Lent,
+        own: Collections,
+        address: Address,
+        claim: Claim,
+        clock: Clock | None,
+        tell: Tell,
     ) -> None:
-        super().__init__(own, address, claim, clock)
+        super().__init__(own, address, claim, clock, tell)
         self._lent = lent
 
     async def _start(self) -> ClientSession:
@@ -295,8 +308,13 @@ class BlockingTransaction(MongoTransaction):
         await asyncio.to_thread(session.end_session)
 
 
-def _completing(settlement: Settlement, report: Report | None, clock: Clock | None) -> Steps[None]:
-    """Write what the attempt said last and how it ended, if it is still this worker's."""
+def _completing(
+    settlement: Settlement, report: Report | None, clock: Clock | None
+) -> Steps[int | None]:
+    """Write what the attempt said last and how it ended, if it is still this worker's. When that
+    was, if there are gates to let go of.
+    """
+    kept_at = None
     said = [] if report is None else [*portions_of(report)]
     for number in range(max(1, len(said))):
         found = yield partial(_read, settlement.task_id)
@@ -309,8 +327,9 @@ def _completing(settlement: Settlement, report: Report | None, clock: Clock | No
             report_on(draft, said[number], now)
         if number >= len(said) - 1:
             settle(draft, settlement, now)
-            draft.keep_lock(now)
+            kept_at = now if draft.keep_gates(now) else None
         yield from _written(draft)
+    return kept_at
 
 
 def _read(task_id: str, site: Site) -> Any:

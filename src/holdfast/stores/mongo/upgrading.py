@@ -1,21 +1,26 @@
-"""Brings a database of schema 1 to schema 2.
+"""Brings a database of an older schema to this one.
 
-There, locks had no documents of their own and were passed on after the write that freed them, and a
-single server kept the tasks of a batch *staged* until a document said that it counts. What a death
-in between left behind is finished here, once.
+In schema 1 locks had no documents of their own and were passed on after the write that freed them,
+and a single server kept the tasks of a batch *staged* until a document said that it counts. What a
+death in between left behind is finished here, once. In schema 2 locks were the only gates.
 """
 
 from __future__ import annotations
 
 import json
-from functools import partial
+from collections.abc import Sequence
+from itertools import islice
+from typing import Final
 
+from pymongo import UpdateOne
+
+from holdfast.core.gate import GateKind, gate_name
 from holdfast.core.record import PAUSE
 from holdfast.stores.columns import as_time
-from holdfast.stores.mongo.atomic import atomically
-from holdfast.stores.mongo.connections import Collections
+from holdfast.stores.mongo.connections import Collection, Collections
 from holdfast.stores.mongo.documents import Document
-from holdfast.stores.mongo.locks import pass_on
+
+_SLICE: Final = 1_000
 
 
 async def from_1(db: Collections) -> None:
@@ -24,16 +29,40 @@ async def from_1(db: Collections) -> None:
     counted = [one["_id"] async for one in batches.find({"counts": True}, {"_id": 1})]
     await db.tasks.delete_many({"place": "staged", "batch": {"$nin": counted}})
     await _show_staged(db)
-    held = [one["_id"] async for one in await db.tasks.aggregate(_keys("holds"))]
-    for key in held:
-        await db.locks.update_one({"_id": key}, {"$inc": {"turn": 1}}, upsert=True)
-    async for one in await db.tasks.aggregate(_keys("waits_for")):
-        await atomically(db, partial(pass_on, keys=[one["_id"]]))
     there = await db.tasks.index_information()
     for index in {"milestone", "batch"} & there.keys():
         await db.tasks.drop_index(index)
     await batches.drop()
     await _make_records(db)
+
+
+async def from_2(db: Collections) -> None:
+    """Locks become gates. May be done by several at once, and again after a death: what a blocked
+    task waits for is its lock until it was rewritten, and not after. The next claim looks at all of
+    them.
+    """
+    await db.state.update_one({"_id": "board"}, {"$set": {"looks": True}})
+    ended = await db.tasks.find({"holds": {"$gte": ""}, "place": "done"}, {"_id": 1}).to_list()
+    await _write(db.tasks, [UpdateOne(one, {"$set": {"keeps": True}}) for one in ended])
+    change = {"$inc": {"turn": 1}, "$set": {"look_at": 0}}
+    for mark in ("holds", "waits_for"):
+        keys = [one["_id"] async for one in await db.tasks.aggregate(_locks(mark))]
+        names = [gate_name(GateKind.LOCK, key) for key in keys]
+        await _write(db.gates, [UpdateOne({"_id": n}, change, upsert=True) for n in names])
+    blocked = db.tasks.find({"waits_for": {"$gte": ""}, "gates": None}, {"lock": 1})
+    await _write(db.tasks, [_before_gate(one) async for one in blocked])
+    await db.tasks.database[db.tasks.name.replace(".tasks", ".locks")].drop()
+
+
+def _before_gate(one: Document) -> UpdateOne:
+    name = gate_name(GateKind.LOCK, one["lock"])
+    return UpdateOne({"_id": one["_id"], "waits_for": one["lock"]}, {"$set": {"waits_for": name}})
+
+
+async def _write(collection: Collection, writes: Sequence[UpdateOne]) -> None:
+    rest = iter(writes)
+    while some := [*islice(rest, _SLICE)]:
+        await collection.bulk_write(some, ordered=False)
 
 
 async def _make_records(db: Collections) -> None:
@@ -82,5 +111,6 @@ async def _show_staged(db: Collections) -> None:
         await db.tasks.update_one({"_id": one["_id"], "place": "staged"}, change)
 
 
-def _keys(mark: str) -> list[Document]:
-    return [{"$match": {mark: {"$gte": ""}}}, {"$group": {"_id": f"${mark}"}}]
+def _locks(mark: str) -> list[Document]:
+    """The lock keys of those who have a mark."""
+    return [{"$match": {mark: {"$gte": ""}}}, {"$group": {"_id": "$lock"}}]

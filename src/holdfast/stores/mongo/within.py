@@ -2,7 +2,7 @@
 
 The steps are those of `add`, so the promises are the same, with three differences. What the store
 itself must know (a new lane) is written outside of the transaction, so that nobody waits for the
-caller. A task with a lock does not contend for it: it goes in as one that is due, and whoever
+caller. A task with gates does not contend for them: it goes in as one that is due, and whoever
 claims next after the commit lets it. And a key that somebody takes at the same time makes the
 server abort the transaction, with an error that says it may be tried again: the driver's
 `with_transaction` does. What the driver raises is left as it is: the caller may be waiting for it.
