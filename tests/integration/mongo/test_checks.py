@@ -70,7 +70,6 @@ async def test_a_sound_store_has_nothing_to_say(scene: Scene) -> None:
         ("ready", {"ready_lane": "other"}, "its mark ready_lane is 'other'"),
         ("ready", {"lane": "other"}, "its lane is 'other'"),
         ("ready", {"lane": "other"}, "nobody sees it"),
-        ("ready", {"callback_due": 1}, "it owes a callback"),
         ("ready", {"idempotent": "key"}, "its idempotency key has no end"),
         ("waiting", {"alarm": None}, "its mark alarm is None"),
         ("waiting", {"due": 1}, "its mark due is 1"),

@@ -59,13 +59,6 @@ async def settle(scene: Scene) -> None:
     await scene.store.save([success(rest[0])._replace(worker_id=NOBODY)])
 
 
-async def deliver(scene: Scene) -> None:
-    for notice in await scene.store.due_callbacks(limit=10, lease=30.0):
-        await scene.store.callback_done(notice, retry_in=0.0, error=None)
-    for notice in await scene.store.due_callbacks(limit=10, lease=30.0):
-        assert await scene.store.callback_done(notice, retry_in=None, error=None)
-
-
 async def submit_with_keys(scene: Scene) -> None:
     task = new_task(unique_key="one", idempotency_key="once", lock="doc:1")
     for again in (task, task._replace(id=new_task().id)):
@@ -80,7 +73,6 @@ VERBS: dict[str, Verb] = {
     "claim locked tasks": lambda scene: claim(scene, "locked"),
     "report and settle": settle,
     "submit with keys": submit_with_keys,
-    "deliver callbacks": deliver,
     "ask for orphans": lambda scene: scene.store.orphans(limit=10),
     "ask what to stop": lambda scene: scene.store.cancel_requests(scene.worker),
     "get": lambda scene: scene.store.get(scene.tasks["ready"]),
@@ -132,7 +124,7 @@ async def database(fresh_mongo: str) -> AsyncIterator[AsyncDatabase[Document]]:
 async def scene(store: MongoStore) -> Scene:
     worker = worker_info()
     await store.register(worker)
-    ended, running = (new_task(queue="first", callback="http://h") for _ in range(2))
+    ended, running = (new_task(queue="first") for _ in range(2))
     await store.add([ended, running], idempotency_window=WINDOW)
     got = await store.claim(worker.id, queues=["first"], capabilities=frozenset(), limit=2)
     await store.save([success(one) for one in got.claims if one.task_id == ended.id])

@@ -26,7 +26,6 @@ while it applies, so that a sparse index holds nobody else:
                     `passed`, how many gates are behind it
 `running_on`        the worker, while running
 `stop_on`           the worker, while running with a cancel request
-`callback_due`      while a notice of its end is owed
 `ended_on`          a date, when ended: for the TTL index; `died_on` instead for dead letters
 ==================  ============================================================================
 
@@ -133,7 +132,7 @@ def ready_of(order: bytes, version: int) -> bytes:
 
 def marks(task: Task, place: Place, version: int, passed: int = 0) -> Document:
     """What indexes find the task by in this place, with so many gates behind it if it is blocked.
-    `idempotent` and `callback_due` are not here: they depend on more than the task.
+    `idempotent` is not here: it depends on more than the task.
     """
     found: Document = {}
     if task.state not in TERMINAL and task.unique_key is not None:

@@ -143,17 +143,9 @@ class Draft:
         self.task = task
 
     def move(self, task: Task, now: int) -> None:
-        """The task is this now, wherever it belongs. An end owes its callback's notice, a new
-        beginning takes it back.
-        """
+        """The task is this now, wherever it belongs."""
         self.task = task
         self.put(place_of(task, now))
-        if task.callback is not None:
-            ended = self.place is Place.DONE
-            self._others |= {
-                "callback_due": now if ended else None,
-                "callback_tries": 0 if ended else None,
-            }
 
     def put(self, place: Place, passed: int = 0) -> Draft:
         """The task is in this place now, with so many gates behind it if it is blocked."""

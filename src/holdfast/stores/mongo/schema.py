@@ -74,7 +74,6 @@ INDEXES: Final[dict[str, tuple[Index, ...]]] = {
         Index(("waits_for", "order")),
         Index(("running_on",)),
         Index(("stop_on",)),
-        Index(("callback_due",)),
         Index(("ended_on",), ttl=NEVER),
         Index(("died_on",), ttl=NEVER),
         Index(("lock",)),

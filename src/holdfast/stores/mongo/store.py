@@ -10,7 +10,6 @@ noun.
 from __future__ import annotations
 
 from holdfast.ports.clock import Clock
-from holdfast.stores.mongo.callbacks import KeepsCallbacks
 from holdfast.stores.mongo.claims import Claims
 from holdfast.stores.mongo.fleet import KeepsWorkers
 from holdfast.stores.mongo.forgetting import Forgets
@@ -33,7 +32,6 @@ class MongoStore(
     CountsTasks,
     KeepsGates,
     KeepsWorkers,
-    KeepsCallbacks,
     Opens,
 ):
     """All of `ports.store.Store`. Usable from any thread's event loop."""

@@ -2,7 +2,8 @@
 
 In schema 1 locks had no documents of their own and were passed on after the write that freed them,
 and a single server kept the tasks of a batch *staged* until a document said that it counts. What a
-death in between left behind is finished here, once. In schema 2 locks were the only gates.
+death in between left behind is finished here, once. In schema 2 locks were the only gates, and
+tasks kept what they owe to their callbacks.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Final
 
 from pymongo import UpdateOne
 
+from holdfast.core.callback import OWED
 from holdfast.core.gate import GateKind, gate_name
 from holdfast.core.record import PAUSE
 from holdfast.stores.columns import as_time
@@ -52,6 +54,20 @@ async def from_2(db: Collections) -> None:
     blocked = db.tasks.find({"waits_for": {"$gte": ""}, "gates": None}, {"lock": 1})
     await _write(db.tasks, [_before_gate(one) async for one in blocked])
     await db.tasks.database[db.tasks.name.replace(".tasks", ".locks")].drop()
+    await _hand_over_callbacks(db)
+
+
+async def _hand_over_callbacks(db: Collections) -> None:
+    """To records, of which the next server makes tasks (`core/callback.py`)."""
+    owed = {
+        "callback": {"$gt": ""},
+        "$or": [{"place": {"$ne": "done"}}, {"callback_due": {"$gt": 0}}],
+    }
+    async for one in db.tasks.find(owed, {"callback": 1, "owner": 1, "trace": 1}):
+        about = {"url": one["callback"], "owner": one.get("owner"), "trace": one.get("trace")}
+        await _make_record(db, OWED, one["_id"], json.dumps(about), "")
+    if "callback_due" in await db.tasks.index_information():
+        await db.tasks.drop_index("callback_due")
 
 
 def _before_gate(one: Document) -> UpdateOne:
