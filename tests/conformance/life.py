@@ -147,7 +147,6 @@ class Life:
         chosen = draw.choice(((counts, []), ([], capacities), (counts, capacities)))
         changes = Changes(f"commit {self.commits}", (), note, 0.0, *chosen)
         self.pair.both(lambda store: store.commit(changes))
-        self.pair.both(lambda store: store.gates(limit=MANY))
 
     def look(self, draw: random.Random) -> None:
         where, limit = self._filter(draw), draw.randint(1, 4)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from holdfast.core.attempt import Claim
+from holdfast.core.gate import GateKind, GateState
 from holdfast.core.query import TaskFilter
 from holdfast.core.stats import QueueStats, Stats
 from holdfast.core.task import TaskId
@@ -58,6 +59,7 @@ class Pair:
     def compare(self) -> None:
         """Look at everything that can be read at once."""
         self.both(lambda store: store.list(TaskFilter(), limit=MANY))
+        self.both(_gates)
         self.both(lambda store: store.workers())
         self.both(_numbers)
         self.both(_orphans)
@@ -121,3 +123,9 @@ def _plain(queue: QueueStats) -> QueueStats:
 
 def _is_busy(queue: QueueStats) -> bool:
     return queue.paused or queue.ready + queue.waiting + queue.blocked + queue.running > 0
+
+
+async def _gates(store: Store) -> list[GateState]:
+    """All but rates that nobody uses: when those are forgotten is the store's choice."""
+    found = await store.gates(limit=MANY)
+    return [g for g in found if g.kind is not GateKind.RATE or g.held or g.parked or g.pinned]

@@ -121,7 +121,7 @@ class GateState:
 
     `held` is how many have passed and not left (of a rate: those that have not started). `parked`
     is how many stand before it, counted up to `PARKED_CAP`. `holder` is a lock's. `opens_at` is
-    when it will be looked at again by itself. Of a latch: `left` counts, `failed` of them, open or
+    when time lets the next of those pass. Of a latch: `left` counts, `failed` of them, open or
     not.
     """
 

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from holdfast.core.gate import Gate, GateKind, kind_of, place_of
+from holdfast.core.gate import PARKED_CAP, Gate, GateKind, GateState, kind_of, place_of
 from holdfast.core.task import TaskId
 
 SLICE: Final = 1000
@@ -115,6 +116,26 @@ class GateRow:
             self._forget_starts(now)
         if more and self.room(now) > 0:
             self.look_at = now
+
+
+def state_of(row: GateRow, parked: int, holder: TaskId | None) -> GateState:
+    """A gate for those who look at it; so many stand before it."""
+    return GateState(
+        name=row.name,
+        capacity=row.allowed,
+        pinned=row.pinned is not None,
+        held=row.held,
+        parked=min(parked, PARKED_CAP),
+        holder=holder,
+        opens_at=None if row.look_at is None or not parked else _as_time(row.look_at),
+        left=row.left,
+        failed=row.failed,
+        is_open=row.opened_at is not None,
+    )
+
+
+def _as_time(us: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=us)
 
 
 class Parked(NamedTuple):

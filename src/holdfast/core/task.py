@@ -127,7 +127,8 @@ class NewTask(NamedTuple):
     Times are durations by the store's clock (`delay`, `expires_in`: seconds) unless the caller
     named an instant (`run_at`, `expires_at`). `head_start` is the microseconds its priority is
     worth in line; the store writes `rank = eligible instant in µs - head_start`. `callback` is the
-    URL to be told of its end. `gates` are those that it must pass beside its `lock`, and `counts`
+    URL to be told of its end. `gates` are those that it must pass beside its `lock` (a stored
+    task has them in the order of passing), and `counts`
     the latches that its end counts down.
     """
 

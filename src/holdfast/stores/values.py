@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from holdfast.core.attempt import Report, Settlement
+from holdfast.core.gate import to_pass
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.query import Edge, Order, TaskFilter
 from holdfast.core.task import Cause, Cost, NewTask, State, Task, WorkerId
@@ -58,7 +59,7 @@ def created(new: NewTask, now: int) -> Task:
         trace=new.trace,
         parent_id=new.parent_id,
         callback=new.callback,
-        gates=new.gates,
+        gates=to_pass(None, new.gates),
         counts=new.counts,
     )
 

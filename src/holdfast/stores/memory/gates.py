@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from holdfast.core.gate import (
-    PARKED_CAP,
     Capacity,
     Count,
     Gate,
@@ -19,10 +18,10 @@ from holdfast.core.gate import (
     to_pass,
 )
 from holdfast.core.lifecycle import TERMINAL
-from holdfast.core.passing import GateRow, Line, Parked, let_pass, next_stage
+from holdfast.core.passing import GateRow, Line, Parked, let_pass, next_stage, state_of
 from holdfast.core.task import State, Task, TaskId
 from holdfast.stores.memory.sorted_ids import SortedIds
-from holdfast.stores.values import as_time, span_us
+from holdfast.stores.values import span_us
 
 if TYPE_CHECKING:
     from holdfast.stores.memory.places import Places
@@ -146,18 +145,7 @@ class Gates:
 
     def state(self, name: str) -> GateState:
         row = self._rows.get(name) or GateRow(name, held=1)
-        return GateState(
-            name=name,
-            capacity=row.allowed,
-            pinned=row.pinned is not None,
-            held=row.held,
-            parked=min(len(self._parked.get(name, ())), PARKED_CAP),
-            holder=self.holders.get(name),
-            opens_at=None if row.look_at is None else as_time(row.look_at),
-            left=row.left,
-            failed=row.failed,
-            is_open=row.opened_at is not None,
-        )
+        return state_of(row, len(self._parked.get(name, ())), self.holders.get(name))
 
     def gate_before(self, task: Task) -> str | None:
         """Which gate a blocked task stands before."""

@@ -7,6 +7,7 @@ takes the first in line, and marks them as started, all in the writer's transact
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -169,11 +170,14 @@ def take(unit: Unit, ask: Ask, view: View, now: int) -> Taken:
     if line.expiring:
         unit.db.execute(CLAIMS["no_longer_expiring"], (line.seqs,))
     fences = _give_fences(unit, line) if line.locked else {}
+    next_due = view.next_due
     if line.gated:
-        start(unit, _in_rest(line, _GATES_IN_REST).values(), now)
+        look_at = start(unit, _in_rest(line, _GATES_IN_REST).values(), now)
+        if look_at is not None:
+            next_due = min(next_due or math.inf, (look_at - now) / 1e6)
     for lane, number in _by_lane(lanes, line).items():
         unit.tally.move(lane, READY, RUNNING, number)
-    return Taken(ask.worker_id, line, fences, unit.lanes.by_id, view.next_due)
+    return Taken(ask.worker_id, line, fences, unit.lanes.by_id, next_due)
 
 
 def _first_in_line(unit: Unit, lanes: Sequence[int], limit: int) -> ReadyRows:

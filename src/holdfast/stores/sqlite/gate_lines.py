@@ -19,9 +19,9 @@ from holdfast.core.gate import (
     kind_of,
     to_pass,
 )
-from holdfast.core.passing import SLICE, GateRow, Line, Parked
+from holdfast.core.passing import SLICE, GateRow, Line, Parked, state_of
 from holdfast.core.task import Json, TaskId
-from holdfast.stores.columns import maybe_time, span_us
+from holdfast.stores.columns import span_us
 from holdfast.stores.sqlite.queries import GATES, as_json
 from holdfast.stores.sqlite.values import safe_text
 
@@ -83,20 +83,8 @@ def gate_states(
     asked = {"names": as_json(found), "cap": PARKED_CAP}
     parked = dict(map(tuple, db.execute(GATES["parked"], asked)))
     return [
-        GateState(
-            name=name,
-            capacity=row.allowed,
-            pinned=row.pinned is not None,
-            held=row.held,
-            parked=parked[name],
-            holder=holders.get(name),
-            opens_at=maybe_time(row.look_at),
-            left=row.left,
-            failed=row.failed,
-            is_open=row.opened_at is not None,
-        )
+        state_of(rows.get(name) or GateRow(name, held=1), parked[name], holders.get(name))
         for name in found
-        for row in [rows.get(name) or GateRow(name, held=1)]
     ]
 
 
@@ -114,12 +102,13 @@ def read_lines(
     if unknown and kind_of(names[0]) is GateKind.LATCH:
         rows |= _unknown_latches(db, unknown, now, lines)
     found = _first(db, {name: rows[name].room(now) if name in rows else SLICE for name in names})
+    lines.new_latches = [name for name in lines.new_latches if found[name]]
     for name in names:
         parked = [lines.parked(each) for each in found[name]]
         if name not in rows and parked:
             spec = specs.get(name) or parked[0].gates[parked[0].passed]
             rows[name] = GateRow(name, spec.capacity, span_us(spec.period))
-        if name in rows:
+        if name in rows and (parked or name not in unknown):
             lines.lines.append(Line(rows[name], parked[: rows[name].room(now) + 1]))
     return lines
 

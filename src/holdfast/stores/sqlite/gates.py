@@ -25,7 +25,7 @@ from holdfast.core.gate import (
     gates_from,
     latch_of,
 )
-from holdfast.core.passing import GateRow, Moves, next_stage
+from holdfast.core.passing import GateRow, Moves, Parked, next_stage
 from holdfast.core.task import TaskId
 from holdfast.stores.columns import span_us
 from holdfast.stores.sqlite.gate_lines import (
@@ -158,16 +158,18 @@ def announce(unit: Unit, specs: Mapping[str, Gate]) -> set[str]:
     return {row.name for row in changed}
 
 
-def start(unit: Unit, gates: Iterable[str], now: int) -> None:
-    """Tasks with these gates begin to run: rates count starts."""
+def start(unit: Unit, gates: Iterable[str], now: int) -> int | None:
+    """Tasks with these gates begin to run: rates count starts. When to look at those again."""
     starts = Counter(
         gate.name for text in gates for gate in gates_from(text) if gate.kind is GateKind.RATE
     )
-    if starts:
-        rows = gate_rows(unit.db, starts)
-        for row in rows:
-            row.start(starts[row.name], now)
-        _put(unit, rows)
+    if not starts:
+        return None
+    rows = gate_rows(unit.db, starts)
+    for row in rows:
+        row.start(starts[row.name], now)
+    _put(unit, rows)
+    return min((row.look_at for row in rows if row.look_at is not None), default=None)
 
 
 # Passing.
@@ -209,12 +211,8 @@ def _move(unit: Unit, moves: Moves, found: Lines) -> None:
     for one in moves.back:
         unit.tally.move(found.rows[one.id].lane, READY, BLOCKED)
         unit.passed.pop(one.id, None)
-    rows: list[Row] = []
-    for one in (*moves.back, *moves.onward):
-        behind = one.gates[: one.passed]
-        holds = any(gate.kind is GateKind.LOCK for gate in behind)
-        rows.append((found.rows[one.id].seq, one.gates[one.passed].name, one.passed, int(holds)))
-    run_many(unit.db, GATES["park"], rows)
+    _park(unit, moves.back, found)  # first: who comes after them may hold their lock
+    _park(unit, moves.onward, found)
     for one in moves.ready:
         lane = found.rows[one.id].lane
         unit.tally.move(lane, BLOCKED, READY)
@@ -224,6 +222,15 @@ def _move(unit: Unit, moves: Moves, found: Lines) -> None:
         unit.db.execute(GATES["make_ready"], (as_json(seqs),))
     _put(unit, [row for row in moves.gates if row.kind is not GateKind.LOCK])
     _forget(unit, "forget", moves.idle)
+
+
+def _park(unit: Unit, tasks: Iterable[Parked], found: Lines) -> None:
+    rows: list[Row] = []
+    for one in tasks:
+        behind = one.gates[: one.passed]
+        holds = any(gate.kind is GateKind.LOCK for gate in behind)
+        rows.append((found.rows[one.id].seq, one.gates[one.passed].name, one.passed, int(holds)))
+    run_many(unit.db, GATES["park"], rows)
 
 
 def _put(unit: Unit, rows: Iterable[GateRow]) -> None:

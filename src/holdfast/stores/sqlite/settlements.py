@@ -106,12 +106,16 @@ class SettlementBatch(NamedTuple):
             else:
                 special.append(settlement)
         alike: list[tuple[GoingOn, str]] = []
+        few: list[Settlement] = []
         for shared, ones in again.items():
             if len(ones) < _FEW:
-                special += ones.values()
+                few += ones.values()
             else:
                 delays = {number: span_us(one.delay) for number, one in ones.items()}
                 alike.append((shared, as_json(delays)))
+        if few:  # in the order in which they came: so do the refusals
+            chosen = set(map(id, special + few))
+            special = [one for one in settlements if id(one) in chosen]
         return cls(settlements, [(k, as_json(v)) for k, v in plain.items()], alike, special)
 
     @property
