@@ -59,7 +59,7 @@ class SleeperThread(ConnectionThread[C]):
     ) -> None:
         super().__init__(every=BUSY, within=2 * PATIENCE, calls=Calls(apart=APART, in_vain=IN_VAIN))
         self._listeners = listeners
-        self._let_go = lambda: let_go(self)
+        self._let_go: Callable[[], bool] = lambda: let_go(self)
         self._renew = renew
         self._used_at = 0.0
         self._slept_at = 0.0

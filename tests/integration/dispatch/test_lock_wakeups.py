@@ -39,6 +39,7 @@ WAYS = {
     "sqlite-sockets": "sockets",
     "postgres-notify": "listen",
     "postgres-redis": "redis",
+    "mongo-streams": "stream",
 }
 
 
@@ -122,7 +123,8 @@ def street(
     if store == "sqlite":
         url = f"sqlite:///{tmp_path / 'street.db'}"
     else:
-        url = request.getfixturevalue("fresh_database")
+        kind = "fresh_mongo" if store == "mongo" else "fresh_database"
+        url = request.getfixturevalue(kind)
     redis_url = None
     if way == "redis":
         server: RedisServer = request.getfixturevalue("redis_server")
