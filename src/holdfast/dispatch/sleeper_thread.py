@@ -90,7 +90,8 @@ class SleeperThread(ConnectionThread[C]):
         if asked is None:
             return None
         try:
-            return await asyncio.wait_for(asyncio.wrap_future(asked), within)
+            # Shielded: who no longer waits for it leaves nothing half done.
+            return await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(asked)), within)
         except Exception as error:  # noqa: BLE001 - then this process polls
             log.debug("dispatch.register_failed", error=str(error))
             return None

@@ -7,7 +7,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 
 import pytest
@@ -16,6 +16,7 @@ from tests.integration.mongo.watching import Watch, name_of
 from tests.kit.servers.mongo import MongoServer, MoodyServer
 
 from holdfast import Holdfast, pauses
+from holdfast.asyncio_tools.cancel import end
 from holdfast.cli.doctor import _examine
 from holdfast.dispatch import sleepers
 from holdfast.ports.dispatcher import Dispatcher, Listener
@@ -35,6 +36,12 @@ async def store(fresh_mongo: str) -> AsyncIterator[MongoStore]:
         yield store
 
 
+@pytest.fixture(scope="module")
+def moody() -> Iterator[MoodyServer]:
+    with MoodyServer() as server:
+        yield server
+
+
 @pytest.fixture
 async def dispatch(fresh_mongo: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Dispatch]:
     monkeypatch.setattr(sleepers, "REPEATS", (0.005, 0.02))  # the others are for slow commits
@@ -49,18 +56,19 @@ async def dispatch(fresh_mongo: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIt
         await dispatcher.close()
 
 
-@asynccontextmanager
-async def asleep(dispatcher: Dispatcher, *queues: str) -> AsyncIterator[Listener]:
-    """A listener that only wakes when it is called."""
-    async with dispatcher.listen(queues or None) as listener:
-        await settle(dispatcher, listener)
-        yield listener
-
-
-async def settle(dispatcher: Dispatcher, listener: Listener) -> None:
+async def asleep(dispatcher: Dispatcher, *listeners: Listener) -> list[asyncio.Task[bool]]:
+    """They sleep, and only wake when they are called; each is done then."""
     assert await dispatcher.mode() == "stream"
-    while await listener.wait(0.2):  # at first, after registering, and the looks after that
-        pass
+    while True:
+        naps = [asyncio.create_task(listener.wait(30)) for listener in listeners]
+        done, _ = await asyncio.wait(naps, timeout=0.2)
+        if not done:  # it was another look, after registering
+            return naps
+        await end(naps)
+
+
+async def is_woken(nap: asyncio.Task[bool]) -> bool:
+    return await asyncio.wait_for(nap, 20)
 
 
 async def submit(store: MongoStore, queue: str) -> None:
@@ -72,43 +80,49 @@ async def test_only_those_who_hear_the_queue_are_woken(
 ) -> None:
     there = dispatch()
     async with (
-        asleep(there, "mail") as mail,
-        asleep(there, "images") as images,
-        asleep(there) as every,
+        there.listen(["mail"]) as one,
+        there.listen(["images"]) as two,
+        there.listen(None) as three,
     ):
-        for listener in (mail, images, every):
-            await settle(there, listener)
+        mail, images, every = await asleep(there, one, two, three)
 
         await submit(store, "images")
 
-        assert await images.wait(20)
-        assert await every.wait(20)
-        assert not await mail.wait(0.001)
+        assert await is_woken(images)
+        assert await is_woken(every)
+        assert not mail.done()
+        await end([mail])
 
 
 async def test_a_submit_in_somebodys_transaction_wakes_at_its_commit(
     dispatch: Dispatch, store: MongoStore, fresh_mongo: str
 ) -> None:
+    there = dispatch()
     async with (
         AsyncMongoClient[dict[str, object]](fresh_mongo) as client,
-        asleep(dispatch(), "mail") as listener,
+        there.listen(["mail"]) as listener,
     ):
+        (nap,) = await asleep(there, listener)
         async with client.start_session() as session, await session.start_transaction():
             task = new_task(queue="mail")
             await store.add_within_async(session, [task], idempotency_window=WINDOW)
-            assert not await listener.wait(0.1)
+            await asyncio.sleep(0.1)
+            assert not nap.done()
 
-        assert await listener.wait(20)
+        assert await is_woken(nap)
 
 
 async def test_a_queue_that_is_resumed_wakes_those_who_serve_it(
     dispatch: Dispatch, store: MongoStore
 ) -> None:
+    there = dispatch()
     await pauses.pause(store, "mail")
-    async with asleep(dispatch(), "mail") as listener:
+    async with there.listen(["mail"]) as listener:
+        (nap,) = await asleep(there, listener)
+
         await pauses.resume(store, "mail")
 
-        assert await listener.wait(20)
+        assert await is_woken(nap)
 
 
 async def test_a_process_that_only_submits_opens_no_connection_for_it(
@@ -128,81 +142,90 @@ async def test_a_busy_process_watches_nothing(
     dispatch: Dispatch, store: MongoStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     watch = Watch.install(monkeypatch)
+    there = dispatch()
     with watch.over() as said:
-        there = dispatch()
-        async with asleep(there, "mail") as listener:
+        async with there.listen(["mail"]) as listener:
+            await end(await asleep(there, listener))
             await eventually(lambda: name_of(said[-1]) == "killCursors")
-            del said[:]
-            await store.add(new_tasks(200, queue="mail"), idempotency_window=WINDOW)
-            assert "getMore" not in map(name_of, said)
 
+            await store.add(new_tasks(200, queue="mail"), idempotency_window=WINDOW)
+
+            assert name_of(said[-1]) == "killCursors"
             assert await listener.wait(20), "it must watch again, and look"
+            assert name_of(said[-1]) != "killCursors"
 
 
 async def test_many_submits_wake_a_sleeper_a_few_times(
     dispatch: Dispatch, store: MongoStore
 ) -> None:
-    async with asleep(dispatch(), "mail") as listener:
+    there = dispatch()
+    async with there.listen(["mail"]) as listener:
+        (nap,) = await asleep(there, listener)
         await store.add(new_tasks(500, queue="mail"), idempotency_window=WINDOW)
-        woken = 0
+        assert await is_woken(nap)
+        woken = 1
         while await listener.wait(0.5):
             woken += 1
 
-    assert 0 < woken <= 20
+    assert woken <= 20
 
 
+@pytest.mark.parametrize("how", ["refused", "dropped"])
 async def test_after_a_stream_that_cannot_go_on_everybody_looks_once_and_is_woken_again(
-    dispatch: Dispatch, caplog: pytest.LogCaptureFixture
+    moody: MoodyServer, how: str, dispatch: Dispatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    with MoodyServer() as server:
-        there = dispatch(server.url("shop"))
-        async with MongoStore(server.url("shop")) as store, asleep(there, "mail") as listener:
-            server.fail("getMore", HISTORY_LOST)
-            await submit(store, "others")  # the server answers, and must be asked again
-
-            assert await listener.wait(20), "what was submitted meanwhile must be found"
+    there = dispatch(moody.url(how))
+    async with there.listen(["mail"]) as listener:
+        async with MongoStore(moody.url(how)) as store:
+            (nap,) = await asleep(there, listener)
+            if how == "refused":
+                moody.fail("getMore", HISTORY_LOST)
+                await submit(store, "others")  # the server answers, and must be asked again
+            else:
+                moody.drop(how)
+            assert await is_woken(nap), "what was submitted meanwhile must be found"
+        async with MongoStore(moody.url(how)) as store:
             await eventually(lambda: streaming(there))
-            await settle(there, listener)
+            (nap,) = await asleep(there, listener)
             await submit(store, "mail")
-            assert await listener.wait(20)
-        await there.close()
-    assert [r.getMessage().split()[0] for r in caplog.records if "dispatch." in r.getMessage()] == [
-        "dispatch.lost",
-        "dispatch.back",
-    ]
+            assert await is_woken(nap)
+    told = [r.getMessage().split()[0] for r in caplog.records if "dispatch." in r.getMessage()]
+    assert told == ["dispatch.lost", "dispatch.back"]
 
 
 async def test_while_the_server_is_away_waiting_is_polling(
     own_mongo: MongoServer, dispatch: Dispatch
 ) -> None:
     there = dispatch(f"{own_mongo.url('shop')}?serverSelectionTimeoutMS=500")
-    async with asleep(there, "mail") as listener:
+    async with there.listen(["mail"]) as listener:
+        (nap,) = await asleep(there, listener)
         own_mongo.kill9()
-        while await there.mode() == "stream":
-            await listener.wait(0.1)  # who does not sleep does not watch
-        began = time.monotonic()
+        await eventually(lambda: polling(there), within=20)
+        await end([nap])
         assert not await listener.wait(0.2)
-        assert time.monotonic() - began >= 0.19
         there.wake({"mail": 1})
-        assert await listener.wait(0.2), "this process needs no server to wake itself"
+        assert await listener.wait(20), "this process needs no server to wake itself"
 
+        nap = asyncio.create_task(listener.wait(30))
         own_mongo.start()
-        assert await listener.wait(20), "back again: look at once"
-        await settle(there, listener)
+        assert await is_woken(nap), "back again: look at once"
+        await end(await asleep(there, listener))
 
 
 async def test_closing_does_not_wait_for_a_server_that_is_silent(
     own_mongo: MongoServer, dispatch: Dispatch
 ) -> None:
     there = dispatch(own_mongo.url("shop"))
-    async with asleep(there, "mail"):
+    async with there.listen(["mail"]) as listener:
+        (nap,) = await asleep(there, listener)
         own_mongo.pause()
         began = time.monotonic()
 
         await there.close()
 
         assert time.monotonic() - began < 10
+        await end([nap])
     own_mongo.go_on()
 
 
@@ -227,7 +250,7 @@ async def test_a_server_without_change_streams_is_told_of_once_and_workers_poll(
 async def test_a_worker_is_woken_after_the_server_was_killed_and_came_back(
     own_mongo: MongoServer,
 ) -> None:
-    url = f"{own_mongo.url('shop')}?serverSelectionTimeoutMS=500"
+    url = own_mongo.url("shop")
     app = shop(url)
     async with app, working(app):
         for n in range(3):
@@ -265,6 +288,10 @@ async def working(app: Holdfast) -> AsyncIterator[None]:
     finally:
         worker.stop()
         await running
+
+
+async def polling(dispatcher: Dispatcher) -> bool:
+    return await dispatcher.mode() == "poll"
 
 
 async def streaming(dispatcher: Dispatcher) -> bool:

@@ -183,6 +183,13 @@ class MoodyServer(MongoServer):
         data = {"failCommands": [command], "writeConcernError": problem}
         self._configure({"times": times}, data)
 
+    def drop(self, database: str) -> None:
+        from pymongo import MongoClient
+
+        client: MongoClient[dict[str, Any]] = MongoClient(self.url())
+        with client:
+            client.drop_database(database)
+
     def relent(self) -> None:
         self._configure("off", {})
 

@@ -56,29 +56,28 @@ class MongoConnection:
         except StoreRefused as error:
             self.can_hear = False
             log.info("dispatch.no_streams", error=str(error))
+            await self._watching.close()
         else:
             await stream.close()
 
-    @property
-    def is_watching(self) -> bool:
-        return self._reading is not None
-
-    async def watch(self, queues: frozenset[str] | None) -> None:
-        """Hear of these queues from now on, and of no others."""
+    async def watch(self, queues: frozenset[str] | None) -> bool:
+        """Hear of these queues from now on, and of no others. True if it is another stream now:
+        what the last one was about to tell is lost.
+        """
         try:
             async with asyncio.timeout(PATIENCE):
                 stream = await self._watching.watch(queues)
         except Exception as error:
             self.drop(error)
             raise
-        await self.rest()
-        self._reading = asyncio.create_task(self._read(stream))
+        last, self._reading = self._reading, asyncio.create_task(self._read(stream))
+        await _stop(last)
+        return last is not None
 
     async def rest(self) -> None:
         """Hear nothing any more."""
-        reading, self._reading = self._reading, None
-        if reading is not None:
-            await end({reading}, again=GOODBYE)
+        last, self._reading = self._reading, None
+        await _stop(last)
 
     def drop(self, why: Exception) -> None:
         """Let go of it at once."""
@@ -99,3 +98,8 @@ class MongoConnection:
             with suppress(Exception):
                 async with asyncio.timeout(GOODBYE):
                     await stream.close()
+
+
+async def _stop(reading: asyncio.Task[None] | None) -> None:
+    if reading is not None:
+        await end({reading}, again=GOODBYE)

@@ -39,9 +39,7 @@ class MongoWakeups(SleeperThread[MongoConnection]):
             await super()._look_after(connection)
 
     async def _sleep(self, connection: MongoConnection, queues: frozenset[str] | None) -> None:
-        is_another = connection.is_watching
-        await connection.watch(queues)
-        if is_another:  # what the last one was about to tell is to be looked for
+        if await connection.watch(queues):
             self._wake_all()
 
     async def _awake(self, connection: MongoConnection) -> None:
