@@ -8,14 +8,14 @@ from bench.peers import bodies, driver
 from holdfast.app import Holdfast, open_store
 from holdfast.app_connection import AppConnection
 from holdfast.core.task import State
-from holdfast.dispatch.in_process import PollingDispatcher
+from holdfast.dispatch.in_process import InProcessDispatcher
 
 URL = driver.POSTGRES or driver.MONGO or f"sqlite:///{driver.SQLITE}/holdfast.db"
 
 app = Holdfast(url=URL, redis_url=driver.REDIS or None)
 if driver.WAKES == "poll":
     app.swap_connection(
-        AppConnection(open_store(URL), PollingDispatcher(), app.registry, app.settings)
+        AppConnection(open_store(URL), InProcessDispatcher(), app.registry, app.settings)
     )
 noop = app.task(name="noop")(bodies.async_noop)
 stamp = app.task(name="stamp")(bodies.async_stamp)

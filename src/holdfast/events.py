@@ -178,6 +178,9 @@ EVENTS: Final = {
     ),
     "dispatch.back": Listed(INFO, "Wake-ups again.", "mode address"),
     "dispatch.unavailable": Listed(WARNING, "No wake-ups here at all; workers poll.", "error"),
+    "dispatch.no_streams": Listed(
+        INFO, "MongoDB offers no change streams here; workers poll. Said once.", "error"
+    ),
     "dispatch.pooled": Listed(INFO, "No wake-ups through this pooler; workers poll."),
     "dispatch.failed": Listed(WARNING, "Waiting for a wake-up failed; polled instead.", "error"),
     "dispatch.register_failed": Listed(DEBUG, "This process cannot be called now.", "error"),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from holdfast.ports.dispatcher import Dispatcher
     from holdfast.ports.store import Store
     from holdfast.settings import Settings
+    from holdfast.stores.mongo.watching import Watching
 
 _POSTGRES = ("postgresql", "postgres")
 _MONGO = ("mongodb", "mongodb+srv")
@@ -69,9 +70,7 @@ def _own_dispatcher(url: str) -> Dispatcher:
     if _scheme(url) in _POSTGRES:
         return _postgres_dispatcher(url)
     if _scheme(url) in _MONGO:
-        from holdfast.dispatch.in_process import PollingDispatcher  # noqa: PLC0415
-
-        return PollingDispatcher()
+        return _mongo_dispatcher(url)
     from holdfast.dispatch.local.dispatcher import LocalDispatcher  # noqa: PLC0415
 
     return LocalDispatcher(_path(url))
@@ -173,6 +172,17 @@ def _mongo_store(url: str, clock: Clock | None) -> Store:
     with _naming_the_extra():
         from holdfast.stores.mongo.store import MongoStore  # noqa: PLC0415
     return MongoStore(url, clock=clock)
+
+
+def _mongo_dispatcher(url: str) -> Dispatcher:
+    from holdfast.dispatch.mongo.dispatcher import MongoDispatcher  # noqa: PLC0415
+
+    def watching() -> Watching:
+        from holdfast.stores.mongo.watching import Watching  # noqa: PLC0415
+
+        return Watching(url)
+
+    return MongoDispatcher(watching)
 
 
 def _mongo_schema(url: str) -> tuple[int, str]:

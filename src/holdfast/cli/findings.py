@@ -102,6 +102,7 @@ _WAKE_UPS = {
     "memory": "within this process",
     "sockets": "by sockets between the processes of this host",
     "listen": "by LISTEN/NOTIFY",
+    "stream": "by change streams",
     "redis": "through Redis",
 }
 

@@ -117,15 +117,6 @@ class InProcessDispatcher(BaseDispatcher[InProcessListener]):
         self._listeners = ()
 
 
-class PollingDispatcher(InProcessDispatcher):
-    """For a store that wakes nobody, as MongoDB: other processes find new work by looking, every
-    `poll` seconds; sleepers of this process are still called.
-    """
-
-    async def mode(self) -> str:
-        return "poll"
-
-
 def _finish(sleeper: asyncio.Future[None]) -> None:
     if not sleeper.done():
         sleeper.set_result(None)

@@ -14,7 +14,8 @@ import socket
 from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
-from holdfast.dispatch.postgres.connection import PATIENCE, SQL, connect, in_schema
+from holdfast.dispatch.postgres.connection import SQL, connect, in_schema
+from holdfast.dispatch.sleeper_thread import PATIENCE
 
 
 async def of_postgres(dsn: str, schema: str) -> str:

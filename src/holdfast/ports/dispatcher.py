@@ -52,8 +52,8 @@ class Dispatcher(Protocol):
         ...
 
     async def mode(self) -> str:
-        """How wake-ups travel, for `doctor`: `memory`, `sockets`, `listen`, `redis`; `poll` if they
-        do not, and a worker finds new work only by looking.
+        """How wake-ups travel, for `doctor`: `memory`, `sockets`, `listen`, `stream`, `redis`;
+        `poll` if they do not, and a worker finds new work only by looking.
         """
         ...
 

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 
 from tests.kit.servers.redis import RedisServer
 
-from holdfast.dispatch.in_process import PollingDispatcher
+from holdfast.dispatch.in_process import InProcessDispatcher
 from holdfast.dispatch.redis.dispatcher import RedisDispatcher
 from holdfast.ports.dispatcher import Listener
 from holdfast.testing.eventually import eventually
@@ -17,6 +17,13 @@ Dispatch = Callable[[str], RedisDispatcher]
 STORE = "shop"
 LONG = 20.0
 BACK = 5.0
+
+
+class PollingDispatcher(InProcessDispatcher):
+    """Of a store that wakes nobody in other processes."""
+
+    async def mode(self) -> str:
+        return "poll"
 
 
 @asynccontextmanager

@@ -21,7 +21,7 @@ from tests.kit.servers.redis import RedisServer
 
 from holdfast import Context, Handle, Holdfast, State, fixed
 from holdfast.core.task import TaskError
-from holdfast.dispatch.postgres import dispatcher as postgres
+from holdfast.dispatch import sleepers
 from holdfast.remote import RemoteResult, ResultStatus
 from holdfast.testing.eventually import eventually
 from holdfast.testing.factories import worker_info
@@ -39,6 +39,7 @@ WAYS = {
     "sqlite-sockets": "sockets",
     "postgres-notify": "listen",
     "postgres-redis": "redis",
+    "mongo-streams": "stream",
 }
 
 
@@ -117,12 +118,13 @@ class Street:
 def street(
     request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Street:
-    monkeypatch.setattr(postgres, "REPEATS", LOOKS)  # the last, after 0.5 s, is for slow commits
+    monkeypatch.setattr(sleepers, "REPEATS", LOOKS)  # the last, after 0.5 s, is for slow commits
     store, _, way = str(request.param).partition("-")
     if store == "sqlite":
         url = f"sqlite:///{tmp_path / 'street.db'}"
     else:
-        url = request.getfixturevalue("fresh_database")
+        kind = "fresh_mongo" if store == "mongo" else "fresh_database"
+        url = request.getfixturevalue(kind)
     redis_url = None
     if way == "redis":
         server: RedisServer = request.getfixturevalue("redis_server")

@@ -14,7 +14,7 @@ import pytest
 from tests.kit.servers.pgbouncer import PgBouncer
 from tests.kit.servers.postgres import PostgresServer
 
-from holdfast.dispatch.postgres import dispatcher as by_notify
+from holdfast.dispatch import sleepers as by_registering
 from holdfast.dispatch.postgres.dispatcher import PostgresDispatcher
 from holdfast.ports.dispatcher import Listener
 from holdfast.stores.postgres.store import PostgresStore
@@ -33,7 +33,9 @@ async def database(fresh_database: str) -> str:
 
 @pytest.fixture
 async def dispatch(database: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Dispatch]:
-    monkeypatch.setattr(by_notify, "REPEATS", LOOKS)  # the last, after 0.5 s, is for slow commits
+    monkeypatch.setattr(
+        by_registering, "REPEATS", LOOKS
+    )  # the last, after 0.5 s, is for slow commits
     made: list[PostgresDispatcher] = []
 
     def make(url: str = database) -> PostgresDispatcher:

@@ -14,7 +14,7 @@ from tests.kit.servers.pgbouncer import PgBouncer
 
 from holdfast import Holdfast
 from holdfast.cli.doctor import _examine
-from holdfast.dispatch.postgres import dispatcher as postgres
+from holdfast.dispatch import sleepers
 from holdfast.testing.eventually import eventually
 
 SOON = 5.0
@@ -25,7 +25,7 @@ FAST_ASLEEP = 0.3
 @pytest.fixture
 async def sleeping(fresh_database: str, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Holdfast]:
     """An app whose worker has nothing to do and is fast asleep."""
-    monkeypatch.setattr(postgres, "REPEATS", LOOKS)  # the last, after 0.5 s, is for slow commits
+    monkeypatch.setattr(sleepers, "REPEATS", LOOKS)  # the last, after 0.5 s, is for slow commits
     app = Holdfast(url=fresh_database, poll="30s")
     define(app)
     async with app, working(app):

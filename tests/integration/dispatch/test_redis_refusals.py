@@ -14,6 +14,7 @@ import pytest
 from tests.integration.dispatch.redis_kit import (
     BACK,
     Dispatch,
+    PollingDispatcher,
     call,
     dispatchers,
     fast_asleep,
@@ -21,7 +22,6 @@ from tests.integration.dispatch.redis_kit import (
 )
 from tests.kit.servers.redis import RedisServer
 
-from holdfast.dispatch.in_process import PollingDispatcher
 from holdfast.dispatch.redis.dispatcher import RedisDispatcher
 
 

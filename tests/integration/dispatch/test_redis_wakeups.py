@@ -12,9 +12,9 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 
 import pytest
+from tests.integration.dispatch.redis_kit import PollingDispatcher
 from tests.kit.servers.redis import RedisServer
 
-from holdfast.dispatch.in_process import PollingDispatcher
 from holdfast.dispatch.redis.dispatcher import RedisDispatcher
 from holdfast.ports.dispatcher import EVERYBODY, Listener
 from holdfast.testing.eventually import eventually

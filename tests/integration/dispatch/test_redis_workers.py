@@ -315,7 +315,7 @@ async def test_a_submit_in_somebodys_transaction_is_called_for_when_it_may_be_th
     await db.close()
 
 
-async def test_a_worker_on_mongodb_which_wakes_nobody_is_woken_through_redis(
+async def test_a_worker_on_mongodb_is_woken_through_redis(
     redis_server: RedisServer, fresh_mongo: str
 ) -> None:
     shop = Shop(fresh_mongo, redis_server)

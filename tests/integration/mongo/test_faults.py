@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from pymongo import MongoClient
-from tests.kit.servers.mongo import MongoServer
+from tests.kit.servers.mongo import MoodyServer
 
 from holdfast import Holdfast, State
 from holdfast.core.attempt import Claim
@@ -35,30 +35,6 @@ NOT_NOW = {
     11602: "InterruptedDueToReplStateChange",
 }
 NO_MAJORITY, STEPPED_DOWN = 64, 189
-
-
-class MoodyServer(MongoServer):
-    """One that does as `configureFailPoint` says."""
-
-    def _command(self) -> list[str]:
-        return [*super()._command(), "--enable-test-commands"]
-
-    def fail(self, command: str, code: int, *, times: int = 1) -> None:
-        self._configure({"times": times}, {"failCommands": [command], "errorCode": code})
-
-    def lose_majority(self, command: str, code: int, *, times: int = 1) -> None:
-        """The command is carried out, and answered with the word that others may not have it."""
-        problem = {"code": code, "errmsg": "told to say so"}
-        data = {"failCommands": [command], "writeConcernError": problem}
-        self._configure({"times": times}, data)
-
-    def relent(self) -> None:
-        self._configure("off", {})
-
-    def _configure(self, mode: object, data: dict[str, Any]) -> None:
-        client: MongoClient[dict[str, Any]] = MongoClient(self.url())
-        with client:
-            client.admin.command("configureFailPoint", "failCommand", mode=mode, data=data)
 
 
 @pytest.fixture(scope="module")

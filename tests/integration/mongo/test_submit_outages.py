@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.integration.mongo.proxy import MongoProxy
-from tests.integration.mongo.test_faults import MoodyServer
+from tests.kit.servers.mongo import MoodyServer
 from tests.kit.servers.proxy import Fate
 
 from holdfast.core.query import TaskFilter

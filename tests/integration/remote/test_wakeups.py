@@ -14,7 +14,7 @@ from holdfast.testing.eventually import eventually
 SOON = 5.0
 
 
-@pytest.fixture(params=["sqlite", "postgres"])
+@pytest.fixture(params=["sqlite", "postgres", "mongo"])
 async def servers(
     request: pytest.FixtureRequest, tmp_path: Path
 ) -> AsyncIterator[tuple[Holdfast, Holdfast]]:
@@ -22,7 +22,8 @@ async def servers(
     if request.param == "sqlite":
         url = f"sqlite:///{tmp_path}/tasks.db"
     else:
-        url = request.getfixturevalue("fresh_database")
+        kind = "fresh_mongo" if request.param == "mongo" else "fresh_database"
+        url = request.getfixturevalue(kind)
     one, other = _app(url), _app(url)
     async with one, other:
         yield one, other
@@ -51,7 +52,7 @@ async def test_a_submit_to_one_server_wakes_a_poll_at_another(
         await eventually(
             lambda: any(one._napper.is_asleep for one in remote._polls._waiting.values())
         )
-        await asyncio.sleep(1.0)  # on PostgreSQL a sleeper looks again for a while
+        await asyncio.sleep(1.0)  # a sleeper looks again for a while
 
         handle = await other.registry["double"].submit_async(n)
 

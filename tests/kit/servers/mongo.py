@@ -23,7 +23,7 @@ import tempfile
 import time
 from pathlib import Path
 from shutil import disk_usage, rmtree
-from typing import Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 from urllib.parse import urlsplit, urlunsplit
 
 from tests.kit.servers import processes
@@ -166,6 +166,39 @@ class MongoServer:
         pid = self.pid
         if pid is not None:
             processes.send(pid, number)
+
+
+class MoodyServer(MongoServer):
+    """One that does as `configureFailPoint` says."""
+
+    def _command(self) -> list[str]:
+        return [*super()._command(), "--enable-test-commands"]
+
+    def fail(self, command: str, code: int, *, times: int = 1) -> None:
+        self._configure({"times": times}, {"failCommands": [command], "errorCode": code})
+
+    def lose_majority(self, command: str, code: int, *, times: int = 1) -> None:
+        """The command is carried out, and answered with the word that others may not have it."""
+        problem = {"code": code, "errmsg": "told to say so"}
+        data = {"failCommands": [command], "writeConcernError": problem}
+        self._configure({"times": times}, data)
+
+    def drop(self, database: str) -> None:
+        from pymongo import MongoClient
+
+        client: MongoClient[dict[str, Any]] = MongoClient(self.url())
+        with client:
+            client.drop_database(database)
+
+    def relent(self) -> None:
+        self._configure("off", {})
+
+    def _configure(self, mode: object, data: dict[str, Any]) -> None:
+        from pymongo import MongoClient
+
+        client: MongoClient[dict[str, Any]] = MongoClient(self.url())
+        with client:
+            client.admin.command("configureFailPoint", "failCommand", mode=mode, data=data)
 
 
 def memory_folder() -> Path:

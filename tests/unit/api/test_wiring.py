@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from holdfast.app import open_dispatcher, open_store
-from holdfast.dispatch.in_process import InProcessDispatcher, PollingDispatcher
+from holdfast.dispatch.in_process import InProcessDispatcher
 from holdfast.dispatch.local.dispatcher import LocalDispatcher
+from holdfast.dispatch.mongo.dispatcher import MongoDispatcher
 from holdfast.dispatch.redis.dispatcher import RedisDispatcher
 from holdfast.errors import ConfigError
 from holdfast.settings import Settings
@@ -36,8 +37,8 @@ def test_dispatchers_go_with_the_store(tmp_path: Path) -> None:
     assert isinstance(chosen, InProcessDispatcher)
     chosen_local = open_dispatcher(Settings(url=f"sqlite:///{tmp_path}/x.db"))
     assert isinstance(chosen_local, LocalDispatcher)
-    chosen_polling = open_dispatcher(Settings(url="mongodb://host/db"))
-    assert isinstance(chosen_polling, PollingDispatcher)
+    chosen_mongo = open_dispatcher(Settings(url="mongodb://host/db"))
+    assert isinstance(chosen_mongo, MongoDispatcher)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final, Self
 
+from holdfast.dispatch.sleeper_thread import PATIENCE
 from holdfast.errors import ConfigError
 from holdfast.logs import EventLog
 
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
 
 log = EventLog(__name__)
 
-PATIENCE: Final = 5.0
-"""Seconds for one statement, or for connecting. A server that takes longer is as good as away."""
 ECHO: Final = 1.0
 """Seconds in which a connection that can hear at all has heard itself called."""
 

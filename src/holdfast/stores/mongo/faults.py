@@ -54,15 +54,15 @@ def explain(error: PyMongoError, where: str) -> Exception:
     """The error to raise instead; the same one if it is a mistake of ours."""
     if is_away(error):
         return StoreUnavailable(
-            f"{where} cannot work now ({_what(error)}). What was under way may or may not have been"
+            f"{where} cannot work now ({what(error)}). What was under way may or may not have been"
             " written. Nothing needs restarting: it is tried again when the server is back."
         )
     if isinstance(error, ConfigurationError):
-        return StoreError(f"{where}: {_what(error)}. Check the URL.")
+        return StoreError(f"{where}: {what(error)}. Check the URL.")
     if isinstance(error, OperationFailure) and error.code in _REFUSED:
-        return StoreRefused(f"{where}: {_what(error)}. Check the URL, the account and its rights.")
+        return StoreRefused(f"{where}: {what(error)}. Check the URL, the account and its rights.")
     if isinstance(error, DocumentTooLarge):
-        return StoreError(f"{where}: {_what(error)}. Nothing was written.")
+        return StoreError(f"{where}: {what(error)}. Nothing was written.")
     if isinstance(error, BulkWriteError) and _codes(error) & _TOO_LARGE:
         return StoreError(
             f"{where}: a task's document would be larger than the 16 MiB that MongoDB allows. It "
@@ -88,7 +88,7 @@ def _codes(error: BulkWriteError) -> set[int]:
     return {problem.get("code", 0) for problem in error.details.get("writeErrors", ())}
 
 
-def _what(error: BaseException) -> str:
+def what(error: BaseException) -> str:
     """Its first words: the driver appends whole topologies and documents."""
     text = str(error).strip()
     for appendix in _APPENDICES:

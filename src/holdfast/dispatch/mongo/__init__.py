@@ -1,0 +1,1 @@
+"""Wake-ups by change streams: see `dispatcher.py`."""
