@@ -6,8 +6,9 @@ Holdfast speaks in named events with fields, through the standard `logging`:
     log.warning("task.failed", task_id=claim.task_id, error="ValueError: …")
 
 `docs/reference/log-events.md` lists every one of them, and a test compares the two. To a formatter
-that knows nothing of us such a record is one line of text. `set_up` makes standard error the place for everything, a handler's own lines too,
-unless the program has set up `logging` itself: then its handlers, levels and formats stay.
+that knows nothing of us such a record is one line of text. `set_up` makes standard error the place
+for everything, a handler's own lines too, unless the program has set up `logging` itself: then its
+handlers, levels and formats stay.
 
 Every record made while a task runs has the attributes `task_id`, `task_name`, `attempt` and
 `trace_id`, for whatever formatter asks.

@@ -96,12 +96,12 @@ async def _work(
     include = (*settings.include, *options.include)
     worker = app.worker(burst=options.burst, app_spec=options.app, **overrides, include=include)
     await _open(app)
-    line.ready(processes=settings.processes)
+    line.say({"ready": settings.processes})
     stopper.steer(worker)
     try:
         await worker.run()
         if worker.was_sent_home:
-            line.leave()
+            line.say({"left": True})
     finally:
         await app.close_async()
     if worker.has_left_bodies:
@@ -139,7 +139,7 @@ def _refuse(line: SupervisorChannel, error: HoldfastError, *, as_json: bool) -> 
     else:
         sys.stderr.write(f"{trace}holdfast: {error}\n")
         sys.stderr.flush()
-    line.refuse(str(error))
+    line.say({"refused": str(error)})
     sys.exit(REFUSED_CODE)
 
 
