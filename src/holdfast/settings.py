@@ -259,7 +259,7 @@ class Settings:
     retry_cap: float = _setting(parse_duration, 3600.0)
     retry_delay: float | None = _setting(parse_duration, None)
     retry_jitter: bool | None = _setting(_truth, None)
-    retry: RetryPolicy | None = _setting(parse_policy, None)  # noqa: RUF009 - it makes a field
+    retry: RetryPolicy | None = _setting(parse_policy, None)
     aging_low: float = _setting(parse_duration, 600.0)
     aging_normal: float = _setting(parse_duration, 1200.0)
     max_retries: int | Mapping[str, int] | None = _setting(
