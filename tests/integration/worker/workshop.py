@@ -49,7 +49,7 @@ class Workshop:
 
         def decorate(function: Callable[..., Any]) -> AnyDefinition:
             options.setdefault("name", function.__name__)
-            return define(function, self, self.registry, options)
+            return define(function, self, options)
 
         return decorate
 
