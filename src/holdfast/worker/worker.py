@@ -26,12 +26,12 @@ from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
-from holdfast.worker.drains import DrainWatch
 from holdfast.worker.heartbeat import StartHeartbeat, ThreadHeartbeat, WorkerHeartbeat
 from holdfast.worker.maintenance.agents import maintenance_agents
 from holdfast.worker.maintenance.loop import keep_ticking
 from holdfast.worker.membership import new_worker_id
 from holdfast.worker.parts import Parts
+from holdfast.worker.requests import DrainWatch
 from holdfast.worker.run import StopReason
 
 log = EventLog("holdfast.worker")
@@ -210,9 +210,7 @@ class Worker:
             keep_ticking(parts.membership),
             keep_ticking(parts.forgetter),
             keep_ticking(parts.loop_watch, jitter=0.0),
-            keep_ticking(
-                DrainWatch(self._store, lessee=parts.membership, on_asked=self._send_home)
-            ),
+            keep_ticking(DrainWatch(self._store, parts.membership, self._send_home)),
         ]
         if self._maintain:
             agents = maintenance_agents(
