@@ -258,21 +258,11 @@ class RunTransaction:
 
 async def _find_out(inside: Transaction, claim: Claim, error: StoreUnavailable) -> bool:
     """The answer to a commit was lost, or the store was away: look, for as long as it takes."""
-    outage = Outage("commit")
-    while True:
-        try:
-            committed = await inside.committed()
-        except StoreUnavailable as away:
-            await asyncio.sleep(outage.delay(away))
-        else:
-            outage.over()
-            log.warning(
-                "task.commit_found_out",
-                task_id=claim.task_id,
-                committed=committed,
-                error=str(error),
-            )
-            return committed
+    committed = await Outage("commit").outlast(inside.committed)
+    log.warning(
+        "task.commit_found_out", task_id=claim.task_id, committed=committed, error=str(error)
+    )
+    return committed
 
 
 def _has_running_loop() -> bool:
