@@ -93,6 +93,13 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         """
         return (self._arguments or self._argument_codec()).load(payload)
 
+    def start(self, context: object, payload: bytes) -> Any:
+        """Call the handler with a stored payload's arguments: its result, or its coroutine."""
+        args, kwargs = (self._arguments or self._argument_codec()).load(payload)
+        if self.wants_context:
+            return self.handler(context, *args, **kwargs)
+        return self.handler(*args, **kwargs)
+
     def masked(self, payload: bytes) -> Json:
         """A stored payload as anybody may see it: secrets are stars."""
         return (self._arguments or self._argument_codec()).masked(payload)
