@@ -18,11 +18,10 @@ from holdfast.core.lifecycle import Outcome, Released
 from holdfast.core.task import TaskId
 from holdfast.engine.napping import Napper
 from holdfast.errors import SchemaMismatch, StoreUnavailable, WorkerGone
-from holdfast.logs import EventLog
+from holdfast.logs import EventLog, trace_of
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import TaskStore
 from holdfast.settings import Settings
-from holdfast.traces import trace_of
 from holdfast.worker.claim_buffer import ClaimBuffer
 from holdfast.worker.membership import Membership
 from holdfast.worker.outage import Outage

@@ -16,9 +16,8 @@ from dataclasses import asdict, replace
 from holdfast.core.attempt import Settlement
 from holdfast.core.task import Json, WorkerId
 from holdfast.errors import StoreUnavailable
-from holdfast.logs import EventLog
+from holdfast.logs import EventLog, trace_of
 from holdfast.ports.store import WorkerStore
-from holdfast.traces import trace_of
 from holdfast.worker.groups import GROUPS
 from holdfast.worker.supervisor_channel import Lease, pack_settlements
 

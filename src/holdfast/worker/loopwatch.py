@@ -28,10 +28,9 @@ from collections.abc import Sequence
 from holdfast.core.attempt import Claim, Settlement
 from holdfast.core.lifecycle import Outcome, Released
 from holdfast.core.query import running_on
-from holdfast.logs import EventLog
+from holdfast.logs import EventLog, trace_of
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
-from holdfast.traces import trace_of
 from holdfast.worker.coroutines import Blocker, blocker_of
 from holdfast.worker.feeder import Feeder
 from holdfast.worker.membership import Membership

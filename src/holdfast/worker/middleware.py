@@ -11,8 +11,7 @@ from holdfast.definitions import middleware
 from holdfast.definitions.context import Context
 from holdfast.definitions.registry import Registry
 from holdfast.errors import HoldfastError
-from holdfast.logs import EventLog
-from holdfast.traces import trace_of
+from holdfast.logs import EventLog, trace_of
 from holdfast.worker.run import Run
 from holdfast.worker.verdict import came_out, judge, stopped
 

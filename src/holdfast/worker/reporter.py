@@ -15,9 +15,8 @@ from contextlib import suppress
 from holdfast.core.attempt import Claim, Refusal, Report, Settlement
 from holdfast.core.report import merged, parts
 from holdfast.core.task import TaskId
-from holdfast.logs import EventLog
+from holdfast.logs import EventLog, trace_of
 from holdfast.ports.store import TaskStore
-from holdfast.traces import trace_of
 from holdfast.worker.outage import Outage
 
 log = EventLog("holdfast.worker")

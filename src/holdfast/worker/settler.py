@@ -16,9 +16,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from holdfast.core.attempt import Refusal, Settlement
 from holdfast.core.task import TaskId
 from holdfast.errors import LeaseLost
-from holdfast.logs import EventLog
+from holdfast.logs import EventLog, trace_of
 from holdfast.ports.store import TaskStore
-from holdfast.traces import trace_of
 from holdfast.worker.outage import Outage
 from holdfast.worker.reporter import Reporter
 

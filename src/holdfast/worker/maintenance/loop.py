@@ -11,8 +11,7 @@ import random
 from typing import Protocol
 
 from holdfast.errors import StoreUnavailable
-from holdfast.logs import EventLog
-from holdfast.traces import trace_of
+from holdfast.logs import EventLog, trace_of
 from holdfast.worker.outage import Outage
 
 log = EventLog("holdfast.worker")
