@@ -183,8 +183,8 @@ class Holdfast(SyncFacade):
         """Rescue the tasks of lost workers and prune old history until cancelled, as every worker
         does beside its work: for a process that runs none, such as a server.
         """
-        from holdfast.worker.maintenance.agents import maintain  # noqa: PLC0415 - few need it
-        from holdfast.worker.maintenance.forgetter import Forgetter  # noqa: PLC0415
+        from holdfast.worker.maintenance.forgetter import Forgetter  # noqa: PLC0415 - few need it
+        from holdfast.worker.maintenance.loop import maintain  # noqa: PLC0415
 
         client = await self.verbs()
         remote = client.remote

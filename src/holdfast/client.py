@@ -24,7 +24,7 @@ from holdfast.core.fleet import WorkerInfo
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
-from holdfast.core.task import Added, NewTask, Priority, State, Task, TaskId, WorkerId
+from holdfast.core.task import Added, NewTask, State, Task, TaskId, WorkerId
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
 from holdfast.definitions.context import current_context
@@ -66,8 +66,8 @@ class Client:
         self.registry = registry
         self.settings = settings
         self.tokens = Tokens(store)
-        self._head_starts = {p: settings.aging.head_start(p) for p in Priority}
-        self.new_tasks = TaskMaker(settings, self._head_starts).make
+        self._maker = TaskMaker(settings)
+        self.new_tasks = self._maker.make
         """The tasks of calls, for somebody else to store."""
         self._clock: tuple[datetime, float] | None = None
         self._gate = Gate(log)
@@ -443,7 +443,7 @@ class Client:
         changed = await self.store.requeue(
             which,
             limit=limit,
-            head_starts={p.value: start for p, start in self._head_starts.items()},
+            head_starts={p.value: start for p, start in self._maker.head_starts.items()},
             pace=pace,
         )
         announce_requeued(log, changed)
