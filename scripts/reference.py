@@ -29,7 +29,6 @@ from holdfast.core.priority import NUMBERS
 from holdfast.core.task import AttemptEnd, Cause, Priority, Reason, State
 from holdfast.definitions.options import SubmitKeywords, TaskKeywords
 from holdfast.definitions.submittable import Submittable
-from holdfast.events import EVENTS
 from holdfast.server.access import TABLE
 from holdfast.server.app import create_app
 from holdfast.server.problems import KINDS
@@ -84,14 +83,6 @@ def words() -> str:
     )
     rows = [(what, ", ".join(f"`{word}`" for word in kind)) for what, kind in kinds]
     return table(("word for the", "one of"), rows)
-
-
-def log_events() -> str:
-    rows = [
-        (f"`{name}`", each.level, each.meaning, " ".join(f"`{f}`" for f in each.fields.split()))
-        for name, each in EVENTS.items()
-    ]
-    return table(("event", "level", "meaning", "fields"), rows)
 
 
 def other_words() -> str:
@@ -417,7 +408,6 @@ PARTS: dict[str, Callable[[], str]] = {
     "states-picture": states_picture,
     "states-table": states_table,
     "words": words,
-    "log-events": log_events,
     "other-names": other_names,
     "errors": error_table,
     "rest-routes": rest_routes,

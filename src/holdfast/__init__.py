@@ -1,7 +1,7 @@
 """Holdfast: a task queue that holds on to every task, and is fast.
 
-Names are imported when they are first used: a process that needs only a part (the supervisor of
-workers, the heartbeat of one) pays only for that part.
+But for errors and the words of `core`, names are imported when they are first used: a process that
+needs only a part (the supervisor of workers, the heartbeat of one) pays only for that part.
 """
 
 from __future__ import annotations
@@ -9,45 +9,46 @@ from __future__ import annotations
 import typing
 from importlib import import_module as _import
 
+from holdfast.core.attempt import Claim, History, Settlement
+from holdfast.core.lifecycle import Outcome
+from holdfast.core.query import Page, TaskFilter
+from holdfast.core.retry import RetryPolicy, exponential, fixed
+from holdfast.core.task import Added, Priority, State, Task
+from holdfast.errors import (
+    AttemptTimeout,
+    ConfigError,
+    Fatal,
+    HoldfastError,
+    IdempotencyConflict,
+    InvalidArguments,
+    InvalidOption,
+    InvalidTransition,
+    LeaseLost,
+    NotInitialised,
+    PayloadRefused,
+    ResultTimeout,
+    Retry,
+    SchemaMismatch,
+    ServiceError,
+    Snooze,
+    StoreError,
+    StoreRefused,
+    StoreUnavailable,
+    TaskCancelled,
+    TaskFailed,
+    TaskNotFound,
+    TaskUnsuccessful,
+    UnknownTask,
+    Unsupported,
+)
+
 if typing.TYPE_CHECKING:
     from holdfast.app import Holdfast
-    from holdfast.core.attempt import Claim, History, Settlement
-    from holdfast.core.lifecycle import Outcome
-    from holdfast.core.query import Page, TaskFilter
-    from holdfast.core.retry import RetryPolicy, exponential, fixed
-    from holdfast.core.task import Added, Priority, State, Task
     from holdfast.definitions.call import Call
     from holdfast.definitions.context import Context, context
     from holdfast.definitions.definition import Definition
     from holdfast.definitions.handle import Handle
     from holdfast.definitions.middleware import Middleware, NextRun, NextSettle, NextSubmit
-    from holdfast.errors import (
-        AttemptTimeout,
-        ConfigError,
-        Fatal,
-        HoldfastError,
-        IdempotencyConflict,
-        InvalidArguments,
-        InvalidOption,
-        InvalidTransition,
-        LeaseLost,
-        NotInitialised,
-        PayloadRefused,
-        ResultTimeout,
-        Retry,
-        SchemaMismatch,
-        ServiceError,
-        Snooze,
-        StoreError,
-        StoreRefused,
-        StoreUnavailable,
-        TaskCancelled,
-        TaskFailed,
-        TaskNotFound,
-        TaskUnsuccessful,
-        UnknownTask,
-        Unsupported,
-    )
     from holdfast.filters import where
     from holdfast.functional import (
         Config,
@@ -66,43 +67,11 @@ if typing.TYPE_CHECKING:
 
 _HOMES = {
     "holdfast.app": ("Holdfast",),
-    "holdfast.core.retry": ("RetryPolicy", "exponential", "fixed"),
-    "holdfast.core.attempt": ("Claim", "History", "Settlement"),
-    "holdfast.core.lifecycle": ("Outcome",),
-    "holdfast.core.query": ("Page", "TaskFilter"),
-    "holdfast.core.task": ("Added", "Priority", "State", "Task"),
     "holdfast.definitions.call": ("Call",),
     "holdfast.definitions.context": ("Context", "context"),
     "holdfast.definitions.definition": ("Definition",),
     "holdfast.definitions.handle": ("Handle",),
     "holdfast.definitions.middleware": ("Middleware", "NextRun", "NextSettle", "NextSubmit"),
-    "holdfast.errors": (
-        "AttemptTimeout",
-        "ConfigError",
-        "Fatal",
-        "HoldfastError",
-        "IdempotencyConflict",
-        "InvalidArguments",
-        "InvalidOption",
-        "InvalidTransition",
-        "LeaseLost",
-        "NotInitialised",
-        "PayloadRefused",
-        "ResultTimeout",
-        "Retry",
-        "SchemaMismatch",
-        "ServiceError",
-        "Snooze",
-        "StoreError",
-        "StoreRefused",
-        "StoreUnavailable",
-        "TaskCancelled",
-        "TaskFailed",
-        "TaskNotFound",
-        "TaskUnsuccessful",
-        "UnknownTask",
-        "Unsupported",
-    ),
     "holdfast.functional": (
         "Config",
         "get_task",

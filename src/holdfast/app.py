@@ -7,11 +7,11 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Self, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack
 from weakref import WeakSet
 
 import orjson
@@ -21,11 +21,10 @@ from holdfast.asyncio_tools.bridge import at_exit
 from holdfast.client import Client
 from holdfast.core.task import Json, Task
 from holdfast.definitions.call import Call, submit_calls, submit_calls_async
-from holdfast.definitions.context import Context
-from holdfast.definitions.define import ContextDefinition, Decorator, PlainDefinition, define
+from holdfast.definitions.define import Decorator
 from holdfast.definitions.handle import Handle
 from holdfast.definitions.middleware import Middleware
-from holdfast.definitions.options import SubmitKeywords, TaskKeywords
+from holdfast.definitions.options import SubmitKeywords
 from holdfast.definitions.registry import Registry
 from holdfast.errors import HoldfastError, InvalidOption
 from holdfast.filters import TaskRef, read_id
@@ -60,33 +59,10 @@ class Holdfast(SyncFacade):
         self._lock = threading.Lock()
         _APPS.add(self)
 
-    # The bare decorator; a function without annotations fits several, and becomes `Any`.
-    @overload
-    def task(  # type: ignore[overload-overlap] # the first that fits is the right one
-        self, function: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /
-    ) -> ContextDefinition[P, R, Coroutine[Any, Any, R]]: ...
-    @overload
-    def task(
-        self, function: Callable[Concatenate[Context, P], R], /
-    ) -> ContextDefinition[P, R, R]: ...
-    @overload
-    def task(
-        self, function: Callable[P, Coroutine[Any, Any, R]], /
-    ) -> PlainDefinition[P, R, Coroutine[Any, Any, R]]: ...
-    @overload
-    def task(self, function: Callable[P, R], /) -> PlainDefinition[P, R, R]: ...
-    @overload
-    def task(self, **options: Unpack[TaskKeywords]) -> Decorator: ...
-
-    def task(self, *function: Any, **options: Any) -> Any:
-        """Make a function a task: `@app.task` or `@app.task(queue="mail", …)`.
-
-        It stays callable as itself. Its name is `module.qualname` unless `name=` says otherwise;
-        see `TaskKeywords` for the rest. Bad options are refused here, where they are written.
-        """
-        if function:
-            return define(function[0], self, self.registry, options)
-        return lambda function: define(function, self, self.registry, options)
+    @property
+    def task(self) -> Decorator:
+        """Make a function a task: `@app.task` or `@app.task(queue="mail", …)`."""
+        return Decorator(self)
 
     def middleware(self, one: M) -> M:
         """Surround submits, runs or the ends of attempts: `@app.middleware` on a class, which is
@@ -207,8 +183,8 @@ class Holdfast(SyncFacade):
         """Rescue the tasks of lost workers and prune old history until cancelled, as every worker
         does beside its work: for a process that runs none, such as a server.
         """
-        from holdfast.worker.maintenance.agents import maintain  # noqa: PLC0415 - few need it
-        from holdfast.worker.maintenance.forgetter import Forgetter  # noqa: PLC0415
+        from holdfast.worker.maintenance.forgetter import Forgetter  # noqa: PLC0415 - few need it
+        from holdfast.worker.maintenance.loop import maintain  # noqa: PLC0415
 
         client = await self.verbs()
         remote = client.remote

@@ -24,7 +24,7 @@ from holdfast.core.fleet import WorkerInfo
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
-from holdfast.core.task import Added, Cause, NewTask, Priority, State, Task, TaskId, WorkerId
+from holdfast.core.task import Added, Cause, NewTask, State, Task, TaskId, WorkerId
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
 from holdfast.definitions.context import current_context
@@ -65,8 +65,7 @@ class Client:
         self.registry = registry
         self.settings = settings
         self.tokens = Tokens(store)
-        self._head_starts = {p: settings.aging.head_start(p) for p in Priority}
-        self._maker = TaskMaker(settings, self._head_starts)
+        self._maker = TaskMaker(settings)
         self.new_tasks = self._maker.make
         """The tasks of calls, for somebody else to store."""
         self._clock: tuple[datetime, float] | None = None
@@ -435,7 +434,7 @@ class Client:
         changed = await self.store.requeue(
             which,
             limit=limit,
-            head_starts={p.value: start for p, start in self._head_starts.items()},
+            head_starts={p.value: start for p, start in self._maker.head_starts.items()},
             pace=pace,
         )
         announce_requeued(log, changed)

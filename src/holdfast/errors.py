@@ -42,38 +42,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from holdfast.core.task import TaskError
 
-__all__ = [
-    "AttemptTimeout",
-    "ConfigError",
-    "Fatal",
-    "HoldfastError",
-    "IdempotencyConflict",
-    "InvalidArguments",
-    "InvalidOption",
-    "InvalidTransition",
-    "LeaseLost",
-    "NotInitialised",
-    "PayloadRefused",
-    "RecordConflict",
-    "ResultTimeout",
-    "Retry",
-    "SchemaMismatch",
-    "ServiceError",
-    "Snooze",
-    "StoreError",
-    "StoreRefused",
-    "StoreUnavailable",
-    "TaskCancelled",
-    "TaskFailed",
-    "TaskNotFound",
-    "TaskUnsuccessful",
-    "UnfitArguments",
-    "UnknownTask",
-    "Unsupported",
-    "WorkerGone",
-    "WorkerNotFound",
-]
-
 
 class HoldfastError(Exception):
     """The root: catch this to catch everything Holdfast raises."""

@@ -19,18 +19,18 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Coroutine
-from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar, Unpack
 
 from holdfast.app import Holdfast
 from holdfast.asyncio_tools.bridge import BRIDGE
 from holdfast.client import Client
 from holdfast.core.duration import Duration
 from holdfast.core.task import Priority, Task
-from holdfast.definitions.context import Context
-from holdfast.definitions.define import ContextDefinition, Decorator, PlainDefinition, define
+from holdfast.definitions.define import Decorator
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.handle import Handle
-from holdfast.definitions.options import Tags, TaskKeywords
+from holdfast.definitions.options import Tags
 from holdfast.definitions.registry import Registry
 from holdfast.definitions.submittable import WithOptions
 from holdfast.errors import ConfigError, InvalidOption, NotInitialised
@@ -131,27 +131,8 @@ async def run_worker(
     await HOME.app.run_worker(burst=burst, handle_signals=handle_signals, **settings)
 
 
-@overload
-def task(  # type: ignore[overload-overlap] # the first that fits is the right one
-    function: Callable[Concatenate[Context, P], Coroutine[Any, Any, R]], /
-) -> ContextDefinition[P, R, Coroutine[Any, Any, R]]: ...
-@overload
-def task(function: Callable[Concatenate[Context, P], R], /) -> ContextDefinition[P, R, R]: ...
-@overload
-def task(
-    function: Callable[P, Coroutine[Any, Any, R]], /
-) -> PlainDefinition[P, R, Coroutine[Any, Any, R]]: ...
-@overload
-def task(function: Callable[P, R], /) -> PlainDefinition[P, R, R]: ...
-@overload
-def task(**options: Unpack[TaskKeywords]) -> Decorator: ...
-
-
-def task(*function: Any, **options: Any) -> Any:
-    """Make a function a task of the default app; as `Holdfast.task`."""
-    if function:
-        return define(function[0], HOME, HOME.registry, options)
-    return lambda function: define(function, HOME, HOME.registry, options)
+task = Decorator(HOME)
+"""Make a function a task of the default app; as `Holdfast.task`."""
 
 
 async def submit_task(
@@ -180,36 +161,9 @@ async def submit_task(
     ).submit_async(*args, **kwargs)
 
 
-def submit_task_sync(
-    func: Definition[..., R, Any],
-    /,
-    *args: Any,
-    delay_seconds: Duration | None = NOT_GIVEN,
-    max_retries: int | None = NOT_GIVEN,
-    timeout_seconds: Duration | None = NOT_GIVEN,
-    priority: str | Priority | None = NOT_GIVEN,
-    tags: Tags | None = NOT_GIVEN,
-    **kwargs: Any,
-) -> Handle[R]:
-    """`submit_task` for sync code."""
-    return _prepared(
-        func,
-        delay_seconds=delay_seconds,
-        max_retries=max_retries,
-        timeout_seconds=timeout_seconds,
-        priority=priority,
-        tags=tags,
-    ).submit(*args, **kwargs)
-
-
 async def get_task(task_id: TaskRef) -> Task:
     """The whole picture of a task; `TaskNotFound` if there is none."""
     return await HOME.app.get_async(task_id)
-
-
-def get_task_sync(task_id: TaskRef) -> Task:
-    """`get_task` for sync code."""
-    return HOME.app.get(task_id)
 
 
 async def list_tasks(*, limit: int = 100, **words: Unpack[FilterKeywords]) -> list[Task]:
@@ -219,9 +173,18 @@ async def list_tasks(*, limit: int = 100, **words: Unpack[FilterKeywords]) -> li
     return list((await HOME.app.list_async(limit=limit, **words)).tasks)
 
 
-def list_tasks_sync(*, limit: int = 100, **words: Unpack[FilterKeywords]) -> list[Task]:
-    """`list_tasks` for sync code."""
-    return list(HOME.app.list(limit=limit, **words).tasks)
+def _sync(verb: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, R]:
+    @wraps(verb)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        return BRIDGE.run(verb(*args, **kwargs))
+
+    call.__doc__ = f"`{verb.__name__}` for sync code."
+    return call
+
+
+submit_task_sync = _sync(submit_task)
+get_task_sync = _sync(get_task)
+list_tasks_sync = _sync(list_tasks)
 
 
 def _prepared(func: Definition[..., R, Any], **options: Any) -> WithOptions[..., R]:

@@ -5,9 +5,10 @@ Holdfast speaks in named events with fields, through the standard `logging`:
     log = EventLog("holdfast.worker")
     log.warning("task.failed", task_id=claim.task_id, error="ValueError: …")
 
-`holdfast.events` lists every one of them. To a formatter that knows nothing of us such a record is
-one line of text. `set_up` makes standard error the place for everything, a handler's own lines too,
-unless the program has set up `logging` itself: then its handlers, levels and formats stay.
+`docs/reference/log-events.md` lists every one of them, and a test compares the two. To a formatter
+that knows nothing of us such a record is one line of text. `set_up` makes standard error the place
+for everything, a handler's own lines too, unless the program has set up `logging` itself: then its
+handlers, levels and formats stay.
 
 Every record made while a task runs has the attributes `task_id`, `task_name`, `attempt` and
 `trace_id`, for whatever formatter asks.
@@ -22,12 +23,11 @@ import logging
 import os
 import sys
 import threading
+import traceback
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Final, NamedTuple
-
-from holdfast.traces import LONGEST, trace_of
 
 LEVELS: Final = {
     "debug": logging.DEBUG,
@@ -49,6 +49,9 @@ _DRIVERS: Final = ("asyncio", "asyncpg", "concurrent", "httpcore", "httpx", "psy
 """Libraries that at `debug` say more than they are asked, payloads included: `info` is the least
 they may say unless their own level was set.
 """
+
+LONGEST_TRACE: Final = 20_000
+"""Characters kept of a traceback, from the end: a message may quote what it is about."""
 
 Fields = Mapping[str, Any]
 running_task: Callable[[], Fields] = dict
@@ -93,6 +96,13 @@ class EventLog:
         if self._logger.isEnabledFor(level):
             named = {name: fields[name] for name in ABOUT if name in fields}
             self._logger.log(level, LogMessage(event, fields), stacklevel=3, extra=named)
+
+
+def trace_of(error: BaseException) -> str:
+    """The traceback with its message, for the key `exception` of an event. As plain text:
+    structlog's own ways print the variables of every frame, where payloads and secrets are.
+    """
+    return "".join(traceback.format_exception(error)).rstrip()[-LONGEST_TRACE:]
 
 
 class JsonLines(logging.Formatter):
@@ -153,7 +163,7 @@ def read_record(record: logging.LogRecord) -> tuple[str, dict[str, Any]]:
     if record.exc_info and record.exc_info[1] is not None:
         fields["exception"] = trace_of(record.exc_info[1])
     elif record.exc_text:
-        fields["exception"] = record.exc_text[-LONGEST:]
+        fields["exception"] = record.exc_text[-LONGEST_TRACE:]
     if record.stack_info:
         fields["stack"] = record.stack_info
     return event, fields

@@ -15,7 +15,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from itertools import chain
 from pathlib import Path
@@ -100,6 +100,143 @@ OTHER_NAMES = {
 """Settings as other task processors call them, and what they are here."""
 
 
+_WITH_DRIVER = re.compile(r"^(postgresql|postgres|sqlite)\+\w+(?=://)")
+"""A URL of SQLAlchemy names the driver too (`postgresql+psycopg://`). We have our own."""
+
+
+def _url(value: object, such_as: str = "'sqlite:///holdfast.db'") -> str:
+    if isinstance(value, str) and "://" in value:
+        return _WITH_DRIVER.sub(r"\1", value)
+    raise ValueError(f"expected a URL such as {such_as}, got {value!r}")
+
+
+def _redis_url(value: object) -> str:
+    return _url(value, such_as="'redis://localhost:6379' (leave it out to work without Redis)")
+
+
+def _duration(value: object) -> float:
+    seconds = parse_duration(value)
+    if seconds == 0:
+        raise ValueError(f"expected more than 0 seconds, got {value!r}")
+    return seconds
+
+
+def _size(value: object) -> int:
+    size = parse_size(value)
+    if size == 0:
+        raise ValueError(f"expected more than 0 bytes, got {value!r}")
+    return size
+
+
+def _whole(least: int) -> Callable[[object], int]:
+    def read(value: object) -> int:
+        if isinstance(value, str) and value.strip().isdecimal():
+            value = int(value)
+        if not isinstance(value, int) or isinstance(value, bool) or value < least:
+            raise ValueError(f"expected a whole number, {least} or more, got {value!r}")
+        return value
+
+    return read
+
+
+def _truth(value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    words = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
+    truth = words.get(str(value).strip().lower())
+    if truth is None:
+        raise ValueError(f"expected true or false, got {value!r}")
+    return truth
+
+
+def _number(least: float, most: float, expected: str) -> Callable[[object], float]:
+    def read(value: object) -> float:
+        try:
+            number = float(value) if isinstance(value, (int, float, str)) else math.nan
+        except ValueError:
+            number = math.nan
+        if not least <= number <= most or isinstance(value, bool):
+            raise ValueError(f"expected {expected}, got {value!r}")
+        return number
+
+    return read
+
+
+def _names(value: object) -> tuple[str, ...]:
+    """Read several names; the order is kept, doubles and blanks around them are dropped."""
+    many = value.split(",") if isinstance(value, str) else value
+    if not isinstance(many, (list, tuple, set, frozenset)):
+        raise ValueError(f"expected names, as a list or a text with commas, got {value!r}")
+    names = [name.strip() if isinstance(name, str) else name for name in many]
+    for name in names:
+        if not isinstance(name, str) or not name or "\x00" in name:
+            raise ValueError(f"expected names that are non-empty text, got {name!r} in {value!r}")
+    return tuple(dict.fromkeys(sorted(names) if isinstance(many, (set, frozenset)) else names))
+
+
+def _modules(value: object) -> tuple[str, ...]:
+    names = () if value == "" else _names(value)
+    for name in names:
+        if not all(map(str.isidentifier, name.split("."))):
+            raise ValueError(
+                f"expected modules as they are imported ('orders.tasks'), got {name!r}"
+            )
+    return names
+
+
+def _worker_name(value: object) -> str:
+    (name, *more) = _names(value) or ("",)
+    if more or not name.isprintable() or " " in name or len(name) > LONGEST_WORKER_NAME:
+        raise ValueError(
+            f"expected a name without blanks and commas, of {LONGEST_WORKER_NAME} characters at "
+            f"most, got {value!r}"
+        )
+    return name
+
+
+def _queues(value: object) -> tuple[str, ...]:
+    names = _names(value)
+    if not names:
+        raise ValueError(f"expected at least one queue, or '*' for all of them, got {value!r}")
+    return names
+
+
+def _name_set(value: object) -> frozenset[str]:
+    return frozenset() if value == "" else frozenset(_names(value))
+
+
+def _open_queues(value: object) -> frozenset[str]:
+    names = _name_set(value)
+    if EVERY_QUEUE in names:
+        raise ValueError(
+            f"expected names of queues, got {value!r}. A misspelt task type would be accepted on "
+            "every queue; name those that HTTP workers serve."
+        )
+    return names
+
+
+def _word(words: Iterable[str]) -> Callable[[object], str]:
+    def read(value: object) -> str:
+        word = value.strip().lower() if isinstance(value, str) else ""
+        if word not in words:
+            raise ValueError(f"expected one of {', '.join(words)}, got {value!r}")
+        return word
+
+    return read
+
+
+def _secret(value: object) -> str:
+    if not isinstance(value, str) or len(value) < SHORTEST_SECRET:
+        # Without what was found: it may be the better half of a real secret.
+        raise ValueError(f"expected a secret text of {SHORTEST_SECRET} characters or more")
+    return value
+
+
+def _setting(read: Callable[[object], object], default: Any, *, secret: bool = False) -> Any:
+    """A setting: how what somebody gave is read, and what it is if nobody gave it."""
+    return field(default=default, repr=not secret, metadata={"read": read})
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The settings, read and checked; times in seconds, sizes in bytes.
@@ -111,47 +248,51 @@ class Settings:
     means none.
     """
 
-    url: str = field(default="sqlite:///holdfast.db", repr=False)  # there may be passwords in it
-    redis_url: str | None = field(default=None, repr=False)
-    include: tuple[str, ...] = ()
-    lease: float = 30.0
-    heartbeat: float = 10.0
-    sweep: float = 5.0
-    poll: float = 1.0
-    retry_base: float = 5.0
-    retry_multiplier: float = 2.0
-    retry_cap: float = 3600.0
-    retry_delay: float | None = None
-    retry_jitter: bool | None = None
-    retry: RetryPolicy | None = None
-    aging_low: float = 600.0
-    aging_normal: float = 1200.0
-    max_retries: int | Mapping[str, int] | None = None
-    timeout: float | Mapping[str, float] | None = None
-    crash_limit: int = 3
-    unknown_task_grace: float = 3600.0
-    drain: float = 30.0
-    stop_grace: float = 5.0
-    max_payload: int = 1024 * 1024
-    max_result: int = 1024 * 1024
-    retention: float = 7 * 86_400.0
-    dead_letter_retention: float = 30 * 86_400.0
-    idempotency_window: float = 86_400.0
-    worker_name: str | None = None
-    queues: tuple[str, ...] = ("default",)
-    concurrency: int = 10
-    processes: int = 1
-    capabilities: frozenset[str] = frozenset()
-    open_queues: frozenset[str] = frozenset()
-    max_body: int = 16 * 1024 * 1024
-    max_connections: int = 1000
-    rate_limit: float = 0.0
-    request_timeout: float = 30.0
-    callback_hosts: frozenset[str] = frozenset()
-    callback_previous_secret: str | None = field(default=None, repr=False)
-    callback_secret: str | None = field(default=None, repr=False)
-    log_level: str = "info"
-    log_format: str = "text"
+    url: str = _setting(_url, "sqlite:///holdfast.db", secret=True)  # there may be passwords in it
+    redis_url: str | None = _setting(_redis_url, None, secret=True)
+    include: tuple[str, ...] = _setting(_modules, ())
+    lease: float = _setting(_duration, 30.0)
+    heartbeat: float = _setting(_duration, 10.0)
+    sweep: float = _setting(_duration, 5.0)
+    poll: float = _setting(_duration, 1.0)
+    retry_base: float = _setting(parse_duration, 5.0)
+    retry_multiplier: float = _setting(_number(1, 1000, "a number from 1 to 1000"), 2.0)
+    retry_cap: float = _setting(parse_duration, 3600.0)
+    retry_delay: float | None = _setting(parse_duration, None)
+    retry_jitter: bool | None = _setting(_truth, None)
+    retry: RetryPolicy | None = _setting(parse_policy, None)
+    aging_low: float = _setting(parse_duration, 600.0)
+    aging_normal: float = _setting(parse_duration, 1200.0)
+    max_retries: int | Mapping[str, int] | None = _setting(
+        limits.by_priority(limits.parse_retries), None
+    )
+    timeout: float | Mapping[str, float] | None = _setting(
+        limits.by_priority(limits.parse_timeout), None
+    )
+    crash_limit: int = _setting(_whole(1), 3)
+    unknown_task_grace: float = _setting(parse_duration, 3600.0)
+    drain: float = _setting(parse_duration, 30.0)
+    stop_grace: float = _setting(parse_duration, 5.0)
+    max_payload: int = _setting(_size, 1024 * 1024)
+    max_result: int = _setting(_size, 1024 * 1024)
+    retention: float = _setting(parse_duration, 7 * 86_400.0)
+    dead_letter_retention: float = _setting(parse_duration, 30 * 86_400.0)
+    idempotency_window: float = _setting(parse_duration, 86_400.0)
+    worker_name: str | None = _setting(_worker_name, None)
+    queues: tuple[str, ...] = _setting(_queues, ("default",))
+    concurrency: int = _setting(_whole(1), 10)
+    processes: int = _setting(_whole(1), 1)
+    capabilities: frozenset[str] = _setting(_name_set, frozenset())
+    open_queues: frozenset[str] = _setting(_open_queues, frozenset())
+    max_body: int = _setting(_size, 16 * 1024 * 1024)
+    max_connections: int = _setting(_whole(1), 1000)
+    rate_limit: float = _setting(_number(0, 1e9, "requests per second, or 0 for no limit"), 0.0)
+    request_timeout: float = _setting(_duration, 30.0)
+    callback_hosts: frozenset[str] = _setting(_name_set, frozenset())
+    callback_previous_secret: str | None = _setting(_secret, None, secret=True)
+    callback_secret: str | None = _setting(_secret, None, secret=True)
+    log_level: str = _setting(_word(LEVELS), "info")
+    log_format: str = _setting(_word(FORMATS), "text")
 
     @classmethod
     def load(cls, **overrides: Unpack[SettingsKeywords]) -> Self:
@@ -208,6 +349,10 @@ class Settings:
         """The time limit in seconds; infinite for none."""
         return limits.chosen(self.timeout, priority, limits.TIMEOUTS)
 
+
+_READERS: Mapping[str, Callable[[object], object]] = {
+    each.name: each.metadata["read"] for each in fields(Settings)
+}
 
 Given = tuple[str, object, str]
 """A setting's name, the value somebody gave it, and where, for the error message."""
@@ -304,187 +449,3 @@ def _read(name: str, value: object, label: str) -> object:
         return _READERS[name](value)
     except ValueError as error:
         raise ConfigError(name, f"{label}: {error}") from None
-
-
-_WITH_DRIVER = re.compile(r"^(postgresql|postgres|sqlite)\+\w+(?=://)")
-"""A URL of SQLAlchemy names the driver too (`postgresql+psycopg://`). We have our own."""
-
-
-def _url(value: object, such_as: str = "'sqlite:///holdfast.db'") -> str:
-    if isinstance(value, str) and "://" in value:
-        return _WITH_DRIVER.sub(r"\1", value)
-    raise ValueError(f"expected a URL such as {such_as}, got {value!r}")
-
-
-def _redis_url(value: object) -> str:
-    return _url(value, such_as="'redis://localhost:6379' (leave it out to work without Redis)")
-
-
-def _duration(value: object) -> float:
-    seconds = parse_duration(value)
-    if seconds == 0:
-        raise ValueError(f"expected more than 0 seconds, got {value!r}")
-    return seconds
-
-
-def _size(value: object) -> int:
-    size = parse_size(value)
-    if size == 0:
-        raise ValueError(f"expected more than 0 bytes, got {value!r}")
-    return size
-
-
-def _whole(least: int) -> Callable[[object], int]:
-    def read(value: object) -> int:
-        if isinstance(value, str) and value.strip().isdecimal():
-            value = int(value)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise ValueError(f"expected a whole number, {least} or more, got {value!r}")
-        return value
-
-    return read
-
-
-def _truth(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    words = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
-    truth = words.get(str(value).strip().lower())
-    if truth is None:
-        raise ValueError(f"expected true or false, got {value!r}")
-    return truth
-
-
-def _multiplier(value: object) -> float:
-    try:
-        number = float(value) if isinstance(value, (int, float, str)) else math.nan
-    except ValueError:
-        number = math.nan
-    if not 1 <= number <= 1000 or isinstance(value, bool):
-        raise ValueError(f"expected a number from 1 to 1000, got {value!r}")
-    return number
-
-
-def _names(value: object) -> tuple[str, ...]:
-    """Read several names; the order is kept, doubles and blanks around them are dropped."""
-    many = value.split(",") if isinstance(value, str) else value
-    if not isinstance(many, (list, tuple, set, frozenset)):
-        raise ValueError(f"expected names, as a list or a text with commas, got {value!r}")
-    names = [name.strip() if isinstance(name, str) else name for name in many]
-    for name in names:
-        if not isinstance(name, str) or not name or "\x00" in name:
-            raise ValueError(f"expected names that are non-empty text, got {name!r} in {value!r}")
-    return tuple(dict.fromkeys(sorted(names) if isinstance(many, (set, frozenset)) else names))
-
-
-def _modules(value: object) -> tuple[str, ...]:
-    names = () if value == "" else _names(value)
-    for name in names:
-        if not all(map(str.isidentifier, name.split("."))):
-            raise ValueError(
-                f"expected modules as they are imported ('orders.tasks'), got {name!r}"
-            )
-    return names
-
-
-def _worker_name(value: object) -> str:
-    (name, *more) = _names(value) or ("",)
-    if more or not name.isprintable() or " " in name or len(name) > LONGEST_WORKER_NAME:
-        raise ValueError(
-            f"expected a name without blanks and commas, of {LONGEST_WORKER_NAME} characters at "
-            f"most, got {value!r}"
-        )
-    return name
-
-
-def _queues(value: object) -> tuple[str, ...]:
-    names = _names(value)
-    if not names:
-        raise ValueError(f"expected at least one queue, or '*' for all of them, got {value!r}")
-    return names
-
-
-def _name_set(value: object) -> frozenset[str]:
-    return frozenset() if value == "" else frozenset(_names(value))
-
-
-def _open_queues(value: object) -> frozenset[str]:
-    names = _name_set(value)
-    if EVERY_QUEUE in names:
-        raise ValueError(
-            f"expected names of queues, got {value!r}. A misspelt task type would be accepted on "
-            "every queue; name those that HTTP workers serve."
-        )
-    return names
-
-
-def _rate(value: object) -> float:
-    try:
-        number = float(value) if isinstance(value, (int, float, str)) else math.nan
-    except ValueError:
-        number = math.nan
-    if not 0 <= number <= 1e9 or isinstance(value, bool):
-        raise ValueError(f"expected requests per second, or 0 for no limit, got {value!r}")
-    return number
-
-
-def _word(words: Iterable[str]) -> Callable[[object], str]:
-    def read(value: object) -> str:
-        word = value.strip().lower() if isinstance(value, str) else ""
-        if word not in words:
-            raise ValueError(f"expected one of {', '.join(words)}, got {value!r}")
-        return word
-
-    return read
-
-
-def _secret(value: object) -> str:
-    if not isinstance(value, str) or len(value) < SHORTEST_SECRET:
-        # Without what was found: it may be the better half of a real secret.
-        raise ValueError(f"expected a secret text of {SHORTEST_SECRET} characters or more")
-    return value
-
-
-_READERS: dict[str, Callable[[object], object]] = {
-    "url": _url,
-    "redis_url": _redis_url,
-    "include": _modules,
-    "lease": _duration,
-    "heartbeat": _duration,
-    "sweep": _duration,
-    "poll": _duration,
-    "retry_base": parse_duration,
-    "retry_multiplier": _multiplier,
-    "retry_cap": parse_duration,
-    "retry_delay": parse_duration,
-    "retry_jitter": _truth,
-    "retry": parse_policy,
-    "aging_low": parse_duration,
-    "aging_normal": parse_duration,
-    "max_retries": limits.by_priority(limits.parse_retries),
-    "timeout": limits.by_priority(limits.parse_timeout),
-    "crash_limit": _whole(1),
-    "unknown_task_grace": parse_duration,
-    "drain": parse_duration,
-    "stop_grace": parse_duration,
-    "max_payload": _size,
-    "max_result": _size,
-    "retention": parse_duration,
-    "dead_letter_retention": parse_duration,
-    "idempotency_window": parse_duration,
-    "worker_name": _worker_name,
-    "queues": _queues,
-    "concurrency": _whole(1),
-    "processes": _whole(1),
-    "capabilities": _name_set,
-    "open_queues": _open_queues,
-    "max_body": _size,
-    "max_connections": _whole(1),
-    "rate_limit": _rate,
-    "request_timeout": _duration,
-    "callback_hosts": _name_set,
-    "callback_previous_secret": _secret,
-    "callback_secret": _secret,
-    "log_level": _word(LEVELS),
-    "log_format": _word(FORMATS),
-}

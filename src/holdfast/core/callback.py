@@ -7,13 +7,12 @@ nobody's notices but its own.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import blake2b
 from typing import Final
 from urllib.parse import urlsplit
-
-import orjson
 
 from holdfast.core.attempt import Event, History
 from holdfast.core.gate import Gate, GateKind
@@ -51,7 +50,7 @@ def notice(
     return NewTask(
         id=notice_id(task_id, end),
         name=NAME,
-        payload=orjson.dumps(about),
+        payload=json.dumps(about).encode(),
         queue=QUEUE,
         head_start=head_start,
         max_retries=RETRIES,
@@ -71,7 +70,7 @@ OWED: Final = "owed_callback"
 
 def owed_notice(record: Record, head_start: int) -> NewTask:
     """The task that tells what such a record owes."""
-    said = orjson.loads(record.document)
+    said = json.loads(record.document)
     return notice(
         TaskId(record.key),
         said["url"],

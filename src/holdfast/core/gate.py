@@ -8,14 +8,13 @@ no two tasks wait for each other. Who passes when is decided in `passing`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
 from typing import Final, NamedTuple
-
-import orjson
 
 from holdfast.core.task import TaskId
 
@@ -87,13 +86,13 @@ def gates_text(gates: tuple[Gate, ...]) -> str | None:
     """As stores keep them beside a task: JSON, None for no gates."""
     if not gates:
         return None
-    return orjson.dumps([[g.kind, g.key, g.capacity, g.period] for g in gates]).decode()
+    return json.dumps([[g.kind, g.key, g.capacity, g.period] for g in gates])
 
 
 @lru_cache(maxsize=4096)
 def gates_from(text: str | None) -> tuple[Gate, ...]:
     """What `gates_text` wrote."""
-    given = orjson.loads(text) if text else ()
+    given = json.loads(text) if text else ()
     return tuple(Gate(GateKind(kind), *rest) for kind, *rest in given)
 
 

@@ -11,8 +11,7 @@ import orjson
 from holdfast.core.lifecycle import Backoff
 from holdfast.core.retry import RetryPolicy
 from holdfast.definitions.options import Retry
-from holdfast.logs import EventLog
-from holdfast.traces import trace_of
+from holdfast.logs import EventLog, trace_of
 
 log = EventLog("holdfast.definitions")
 

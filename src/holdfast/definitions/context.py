@@ -26,7 +26,6 @@ from holdfast.core.task import (
     Added,
     Cost,
     NewTask,
-    Priority,
     Progress,
     State,
     SubmitOutcome,
@@ -205,11 +204,9 @@ class Context:
                 "ctx.submit() goes with the task's own completion and takes no connection. Submit "
                 "through your connection with `task.options(connection=…).submit(…)`.",
             )
-        settings = task.home.settings
-        starts = {priority: settings.aging.head_start(priority) for priority in Priority}
 
         def keep(calls: Sequence[Call[Any]]) -> list[Added]:
-            made = TaskMaker(settings, starts).make(calls)
+            made = TaskMaker(task.home.settings).make(calls)
             for new in made:
                 self._sink.follow_up(new)
             return [Added(new.id, SubmitOutcome.CREATED, State.QUEUED) for new in made]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Coroutine, Mapping
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar, overload
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
 from holdfast.definitions.context import Context
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.home import Home
-from holdfast.definitions.registry import Registry
+from holdfast.definitions.options import TaskKeywords
 from holdfast.definitions.signature import Signature
 from holdfast.definitions.spec import read_spec
 from holdfast.errors import InvalidOption
@@ -37,8 +37,17 @@ class ContextDefinition(Definition[P, R, C]):
         return self.handler(context, *args, **kwargs)
 
 
-class Decorator(Protocol):
-    """What `@app.task(...)` applies to a function."""
+class Decorator:
+    """Make a function a task: `@app.task` or `@app.task(queue="mail", …)`. `@holdfast.task` makes
+    it one of the default app.
+
+    It stays callable as itself. Its name is `module.qualname` unless `name=` says otherwise; see
+    `TaskKeywords` for the rest. Bad options are refused here, where they are written.
+    """
+
+    def __init__(self, home: Home, /, **options: Unpack[TaskKeywords]) -> None:
+        self._home = home
+        self._options = options
 
     # A function without annotations fits several of these; it becomes `Any`, unchecked but usable.
     @overload
@@ -55,14 +64,16 @@ class Decorator(Protocol):
     ) -> PlainDefinition[P, R, Coroutine[Any, Any, R]]: ...
     @overload
     def __call__(self, function: Callable[P, R], /) -> PlainDefinition[P, R, R]: ...
+    @overload
+    def __call__(self, **options: Unpack[TaskKeywords]) -> Decorator: ...
+
+    def __call__(self, *function: Any, **options: Any) -> Any:
+        if function:
+            return define(function[0], self._home, {**self._options, **options})
+        return Decorator(self._home, **options)
 
 
-def define(
-    function: Any,
-    home: Home,
-    registry: Registry,
-    keywords: Mapping[str, object],
-) -> Definition[..., Any, Any]:
+def define(function: Any, home: Home, keywords: Mapping[str, object]) -> Definition[..., Any, Any]:
     """Make a definition and register it. To be called by the decorator itself, not deeper."""
     if isinstance(function, Definition):
         raise InvalidOption("task", f"{function.name} is a task already; decorate it once")
@@ -74,7 +85,7 @@ def define(
     spec = read_spec(function, signature, keywords)
     kind = ContextDefinition if signature.wants_context else PlainDefinition
     definition: Definition[..., Any, Any] = kind(function, signature, spec, home)
-    registry.add(definition)
+    home.registry.add(definition)
     return definition
 
 

@@ -45,10 +45,18 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         keep: Any = self
         update_wrapper(keep, handler)
         self.handler = handler
-        self.name = spec.name
         self.parameters = signature.names
         self.is_async = signature.is_async
         self.wants_context = signature.wants_context
+        self._take(spec)
+        self._home = home
+        self._signature = signature
+        self._arguments: ArgumentCodec | None = None
+        self._result: ResultCodec | None = None
+        self._prepare()
+
+    def _take(self, spec: Spec) -> None:
+        self.name = spec.name
         self.executor = spec.executor
         self.queue = spec.queue
         self.priority = spec.priority
@@ -67,11 +75,6 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         self.requires = spec.requires
         self.secret_fields = spec.secret_fields
         self.keep = spec.keep
-        self._home = home
-        self._signature = signature
-        self._arguments: ArgumentCodec | None = None
-        self._result: ResultCodec | None = None
-        self._prepare()
 
     @property
     def home(self) -> Home:
@@ -89,6 +92,13 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         `InvalidArguments` if it does not fit the function as it is now.
         """
         return (self._arguments or self._argument_codec()).load(payload)
+
+    def start(self, context: object, payload: bytes) -> Any:
+        """Call the handler with a stored payload's arguments: its result, or its coroutine."""
+        args, kwargs = (self._arguments or self._argument_codec()).load(payload)
+        if self.wants_context:
+            return self.handler(context, *args, **kwargs)
+        return self.handler(*args, **kwargs)
 
     def masked(self, payload: bytes) -> Json:
         """A stored payload as anybody may see it: secrets are stars."""

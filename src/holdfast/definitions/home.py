@@ -2,38 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from holdfast.core.attempt import History
-from holdfast.core.task import Added, Task
 from holdfast.settings import Settings
 
 if TYPE_CHECKING:
-    from holdfast.definitions.call import Call
+    from holdfast.client import Client
     from holdfast.definitions.registry import Registry
 
 T = TypeVar("T")
-
-
-class Verbs(Protocol):
-    """The verbs of `client.Client` that reach a definition or a handle."""
-
-    async def submit_many(self, calls: Sequence[Call[Any]]) -> Sequence[Added]: ...
-
-    def submit_within(self, calls: Sequence[Call[Any]], connection: object) -> Sequence[Added]: ...
-
-    async def submit_within_async(
-        self, calls: Sequence[Call[Any]], connection: object
-    ) -> Sequence[Added]: ...
-
-    async def get(self, task_id: str) -> Task: ...
-
-    async def history(self, task_id: str) -> History: ...
-
-    async def cancel(self, task_id: str) -> Task: ...
-
-    async def retry(self, task_id: str) -> Task: ...
 
 
 class Home(Protocol):
@@ -45,7 +23,7 @@ class Home(Protocol):
     @property
     def registry(self) -> Registry: ...
 
-    async def verbs(self) -> Verbs:
+    async def verbs(self) -> Client:
         """The client, with its store open."""
         ...
 

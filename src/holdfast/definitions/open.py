@@ -16,15 +16,15 @@ import orjson
 
 from holdfast.codec import digest
 from holdfast.codec.hiding import marked_secrets
-from holdfast.core.duration import LONGEST
 from holdfast.core.fleet import HTTP
 from holdfast.core.payload import check_size, check_value
 from holdfast.core.shown import MARK, masked
-from holdfast.core.task import Json, Priority, Task
+from holdfast.core.task import Json, Task
 from holdfast.definitions.call import Call
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.options import Executor, Options
 from holdfast.definitions.readers import read_name
+from holdfast.definitions.spec import Spec
 from holdfast.errors import PayloadRefused
 
 
@@ -33,28 +33,10 @@ class OpenDefinition(Definition[..., Json, Json]):
 
     def __init__(self, name: str) -> None:
         # Not Definition's own beginning: there is no function to look at.
-        self.name = name
         self.parameters = ()
         self.is_async = False
         self.wants_context = False
-        self.executor = Executor.THREAD
-        self.queue = "default"
-        self.priority = Priority.NORMAL
-        self.max_retries = None
-        self.timeout = None
-        self.timeout_growth = 1.0
-        self.timeout_cap = LONGEST
-        self.stop_grace = None
-        self.retry = None
-        self.retry_for = ()
-        self.no_retry_for = ()
-        self.lock = None
-        self.unique = None
-        self.memory_limit = None
-        self.tags = ()
-        self.requires = frozenset({HTTP})
-        self.secret_fields = ()
-        self.keep = True
+        self._take(Spec(name=name, executor=Executor.THREAD, requires=frozenset({HTTP})))
 
     def check_limit(self, payload: bytes, limit: int) -> None:
         check_size(payload, limit)

@@ -104,47 +104,28 @@ class SubmitKeywords(TypedDict, total=False):
 class Options:
     """A submit's options after reading. An infinite `timeout` means no limit."""
 
-    queue: str | None = None
-    priority: Priority | None = None
-    max_retries: int | None = None
-    timeout: float | None = None
-    retry: RetryPolicy | None = None
-    delay: float | None = None
+    queue: str | None = readers.option(readers.read_name)
+    priority: Priority | None = readers.option(readers.read_priority)
+    max_retries: int | None = readers.option(readers.read_retries)
+    timeout: float | None = readers.option(readers.read_timeout)
+    retry: RetryPolicy | None = readers.option(readers.read_policy)
+    delay: float | None = readers.option(readers.read_duration)
     run_at: datetime | None = None
     expires_in: float | None = None
     expires_at: datetime | None = None
-    unique_key: str | None = None
-    idempotency_key: str | None = None
-    lock: str | None = None
-    tags: tuple[str, ...] = ()
-    requires: frozenset[str] | None = None
-    owner: str | None = None
-    callback: str | None = None
+    unique_key: str | None = readers.option(readers.read_key)
+    idempotency_key: str | None = readers.option(readers.read_key)
+    lock: str | None = readers.option(readers.read_key)
+    tags: tuple[str, ...] = readers.option(readers.read_tags, ())
+    requires: frozenset[str] | None = readers.option(readers.read_capabilities)
+    owner: str | None = readers.option(readers.read_key)
+    callback: str | None = readers.option(readers.read_key)
     signer: str | None = None  # the token whose secret signs the notice
-    traceparent: str | None = None
-    connection: object | None = None
+    traceparent: str | None = readers.option(readers.read_trace)
+    connection: object | None = readers.option(lambda _name, value: value)
 
 
 NO_OPTIONS = Options()
-
-_READERS: Mapping[str, Callable[[str, object], object]] = {
-    "queue": readers.read_name,
-    "priority": readers.read_priority,
-    "max_retries": readers.read_retries,
-    "timeout": readers.read_timeout,
-    "retry": readers.read_policy,
-    "delay": readers.read_duration,
-    "unique_key": readers.read_key,
-    "idempotency_key": readers.read_key,
-    "lock": readers.read_key,
-    "tags": readers.read_tags,
-    "requires": readers.read_capabilities,
-    "owner": readers.read_key,
-    "callback": readers.read_key,
-    "traceparent": readers.read_trace,
-    "connection": lambda _name, value: value,
-}
-
 
 _AT_THE_DECORATOR: Mapping[str, str] = {
     name: f"an option of the task, not of one submit: `@app.task({name}=…)`"
@@ -161,9 +142,7 @@ def in_our_words(keywords: Mapping[str, object]) -> dict[str, object]:
 def read_options(keywords: Mapping[str, object]) -> Options:
     """Read a submit's keywords; `InvalidOption` names the first that makes no sense."""
     given = {name: value for name, value in in_our_words(keywords).items() if value is not None}
-    read: dict[str, Any] = {
-        name: _READERS[name](name, value) for name, value in given.items() if name in _READERS
-    }
+    read = readers.read_each(Options, given)
     read |= _start(given) | _expiry(given)
     options = Options(**read)
     _refuse_to_expire_unstarted(options)

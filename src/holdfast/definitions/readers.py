@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import field, fields
 from difflib import get_close_matches
+from functools import cache
 from typing import Any, TypeVar
 
 from holdfast.core.duration import parse_duration
@@ -22,6 +24,22 @@ LONGEST_KEY = 500
 MOST_TAGS = 50
 
 T = TypeVar("T")
+
+
+def option(read: Callable[[str, object], object], default: Any = None) -> Any:
+    """A field of a dataclass of options: how what was given is read, and what it is otherwise."""
+    return field(default=default, metadata={"read": read})
+
+
+def read_each(kind: type, given: Mapping[str, object]) -> dict[str, Any]:
+    """What was given, each by the reader of its field; what has none is left to the caller."""
+    known = _readers_of(kind)
+    return {name: known[name](name, value) for name, value in given.items() if name in known}
+
+
+@cache
+def _readers_of(kind: type) -> Mapping[str, Callable[[str, object], object]]:
+    return {each.name: each.metadata["read"] for each in fields(kind) if each.metadata}
 
 
 def read_duration(option: str, value: object) -> float:

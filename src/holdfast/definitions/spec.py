@@ -16,6 +16,39 @@ from holdfast.definitions.signature import Signature, task_name
 from holdfast.errors import InvalidOption
 
 
+def _retry(option: str, value: object) -> Retry:
+    if callable(value):
+        return value
+    return readers.read_policy(option, value)
+
+
+def _exceptions(option: str, value: object) -> tuple[type[BaseException], ...]:
+    kinds = tuple(value) if isinstance(value, (tuple, list)) else (value,)
+    for kind in kinds:
+        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
+            raise InvalidOption(option, f"expected exception classes, got {kind!r}")
+    return kinds
+
+
+def _growth(option: str, value: object) -> float:
+    if isinstance(value, (int, float)) and 1 <= value <= 100 and not math.isnan(value):
+        return float(value)
+    raise InvalidOption(option, f"expected a number from 1 to 100, got {value!r}")
+
+
+def _truth(option: str, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    raise InvalidOption(option, f"expected True or False, got {value!r}")
+
+
+def _memory(option: str, value: object) -> int:
+    size = readers.reread(option, parse_size, value)
+    if size < 1024 * 1024:
+        raise InvalidOption(option, f"expected 1 MiB or more, got {value!r}")
+    return size
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
     """What a decorator said. None for `max_retries` and `timeout` means: by priority; an infinite
@@ -24,23 +57,23 @@ class Spec:
 
     name: str
     executor: Executor
-    queue: str = "default"
-    priority: Priority = Priority.NORMAL
-    max_retries: int | None = None
-    timeout: float | None = None
-    timeout_growth: float = 1.0
-    timeout_cap: float = LONGEST
-    stop_grace: float | None = None
-    retry: Retry | None = None
-    retry_for: tuple[type[BaseException], ...] = ()
-    no_retry_for: tuple[type[BaseException], ...] = ()
+    queue: str = readers.option(readers.read_name, "default")
+    priority: Priority = readers.option(readers.read_priority, Priority.NORMAL)
+    max_retries: int | None = readers.option(readers.read_retries)
+    timeout: float | None = readers.option(readers.read_timeout)
+    timeout_growth: float = readers.option(_growth, 1.0)
+    timeout_cap: float = readers.option(readers.read_duration, LONGEST)
+    stop_grace: float | None = readers.option(readers.read_duration)
+    retry: Retry | None = readers.option(_retry)
+    retry_for: tuple[type[BaseException], ...] = readers.option(_exceptions, ())
+    no_retry_for: tuple[type[BaseException], ...] = readers.option(_exceptions, ())
     lock: MakeKey | None = None
     unique: MakeKey | Literal[True] | None = None
-    memory_limit: int | None = None
-    tags: tuple[str, ...] = ()
-    requires: frozenset[str] = frozenset()
+    memory_limit: int | None = readers.option(_memory)
+    tags: tuple[str, ...] = readers.option(readers.read_tags, ())
+    requires: frozenset[str] = readers.option(readers.read_capabilities, frozenset())
     secret_fields: tuple[str, ...] = ()
-    keep: bool = True
+    keep: bool = readers.option(_truth, True)
 
 
 _AT_A_SUBMIT: Mapping[str, str] = {
@@ -56,10 +89,8 @@ def read_spec(
     known = TaskKeywords.__annotations__
     words = readers.in_our_words(keywords, known, elsewhere=_AT_A_SUBMIT)
     given = {name: value for name, value in words.items() if value is not None}
-    read: dict[str, Any] = {
-        name: _READERS[name](name, value) for name, value in given.items() if name in _READERS
-    }
-    read.setdefault("name", readers.read_name("name", task_name(function)))
+    read = readers.read_each(Spec, given)
+    read["name"] = readers.read_name("name", given.get("name", task_name(function)))
     read["executor"] = _executor(signature, given.get("executor"))
     if "lock" in given:
         read["lock"] = key_maker("lock", given["lock"], signature.names)
@@ -112,55 +143,3 @@ def _secret_fields(value: object, signature: Signature) -> tuple[str, ...]:
                 f"It has: {', '.join(signature.names) or 'none'}.",
             )
     return fields
-
-
-def _retry(option: str, value: object) -> Retry:
-    if callable(value):
-        return value
-    return readers.read_policy(option, value)
-
-
-def _exceptions(option: str, value: object) -> tuple[type[BaseException], ...]:
-    kinds = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-    for kind in kinds:
-        if not (isinstance(kind, type) and issubclass(kind, BaseException)):
-            raise InvalidOption(option, f"expected exception classes, got {kind!r}")
-    return kinds
-
-
-def _growth(option: str, value: object) -> float:
-    if isinstance(value, (int, float)) and 1 <= value <= 100 and not math.isnan(value):
-        return float(value)
-    raise InvalidOption(option, f"expected a number from 1 to 100, got {value!r}")
-
-
-def _truth(option: str, value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    raise InvalidOption(option, f"expected True or False, got {value!r}")
-
-
-def _memory(option: str, value: object) -> int:
-    size = readers.reread(option, parse_size, value)
-    if size < 1024 * 1024:
-        raise InvalidOption(option, f"expected 1 MiB or more, got {value!r}")
-    return size
-
-
-_READERS: Mapping[str, Callable[[str, object], object]] = {
-    "name": readers.read_name,
-    "queue": readers.read_name,
-    "priority": readers.read_priority,
-    "max_retries": readers.read_retries,
-    "timeout": readers.read_timeout,
-    "timeout_growth": _growth,
-    "timeout_cap": readers.read_duration,
-    "stop_grace": readers.read_duration,
-    "retry": _retry,
-    "retry_for": _exceptions,
-    "no_retry_for": _exceptions,
-    "memory_limit": _memory,
-    "tags": readers.read_tags,
-    "requires": readers.read_capabilities,
-    "keep": _truth,
-}

@@ -21,8 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holdfast import errors
 from holdfast.core.task import Json
 from holdfast.errors import HoldfastError
-from holdfast.logs import EventLog
-from holdfast.traces import trace_of
+from holdfast.logs import EventLog, trace_of
 
 log = EventLog("holdfast.server")
 

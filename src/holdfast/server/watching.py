@@ -13,9 +13,8 @@ from contextlib import asynccontextmanager
 from holdfast.client import Client
 from holdfast.core.task import TaskId
 from holdfast.errors import StoreUnavailable, TaskNotFound
-from holdfast.logs import EventLog
+from holdfast.logs import EventLog, trace_of
 from holdfast.server.news import Snapshot
-from holdfast.traces import trace_of
 
 log = EventLog("holdfast.server")
 

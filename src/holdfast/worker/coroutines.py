@@ -29,7 +29,7 @@ from holdfast.definitions.context import Context, enter_context
 from holdfast.worker.deadlines import Deadlines
 from holdfast.worker.forks import end_if_fork, serve_here
 from holdfast.worker.run import Run, StopReason
-from holdfast.worker.verdict import accept, judge, stopped
+from holdfast.worker.verdict import accept, came_out, judge, stopped
 
 PATIENCE = (0.5, 0.15, 0.15)
 """Seconds between the steps of stopping a body: cancel, cancel again, close it, let it run on.
@@ -106,7 +106,11 @@ class CoroutineRunner:
         except GeneratorExit:
             raise
         except BaseException as error:  # noqa: BLE001 - see `begin`
-            return _came_out(run, error, task)
+            is_ended = isinstance(error, asyncio.CancelledError) and task.cancelling()
+            if is_ended and run.stop_reason is None:
+                # Somebody ends the whole loop. That is no fault of the task: it is not charged.
+                return Released()
+            return came_out(run, error)
         finally:
             run.on_stop = None
             self._deadlines.forget(run)
@@ -166,14 +170,9 @@ class _Stopping:
 
 
 def _first_step(run: Run, bodies: list[Coroutine[Any, Any, Any]]) -> Any:
-    definition = run.definition
     context = Context(run.claim, run)
     enter_context(context)
-    args, kwargs = definition.load(run.claim.payload)
-    if definition.wants_context:
-        body = definition.handler(context, *args, **kwargs)
-    else:
-        body = definition.handler(*args, **kwargs)
+    body = run.definition.start(context, run.claim.payload)
     bodies.append(body)
     return body.send(None)
 
@@ -205,12 +204,3 @@ def _steps(rest: Suspended, stopping: _Stopping) -> Generator[Any, Any, Any]:
 
 _STEPS = _steps
 _drive = coroutine(_steps)
-
-
-def _came_out(run: Run, error: BaseException, task: asyncio.Task[Any]) -> Outcome:
-    if run.stop_reason is not None:
-        return stopped(run, error)
-    if isinstance(error, asyncio.CancelledError) and task.cancelling():
-        # Somebody ends the whole loop. That is no fault of the task: it goes back uncharged.
-        return Released()
-    return judge(run.definition, run.claim.payload, error)

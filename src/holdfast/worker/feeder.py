@@ -12,21 +12,22 @@ import asyncio
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Protocol
 
 from holdfast.core.attempt import Claim, Claimed
 from holdfast.core.lifecycle import Outcome, Released
-from holdfast.core.task import TaskId, WorkerId
+from holdfast.core.task import TaskId
 from holdfast.engine.napping import Napper
 from holdfast.errors import SchemaMismatch, StoreUnavailable, WorkerGone
-from holdfast.logs import EventLog
+from holdfast.logs import EventLog, trace_of
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import TaskStore
 from holdfast.settings import Settings
-from holdfast.traces import trace_of
 from holdfast.worker.claim_buffer import ClaimBuffer
+from holdfast.worker.membership import Membership
 from holdfast.worker.outage import Outage
 from holdfast.worker.pace import Pace
+from holdfast.worker.settler import Settler
+from holdfast.worker.slots import Slots
 from holdfast.worker.strays import Strays
 
 log = EventLog("holdfast.worker")
@@ -41,37 +42,6 @@ COURTESY = 0.25
 """For so long after handing back what it was not fit for, a worker is so late for what is due."""
 
 
-class Lessee(Protocol):
-    """Under which id the worker claims now, and how it gets another when that is gone."""
-
-    @property
-    def id(self) -> WorkerId: ...
-
-    async def renew(self, gone: WorkerId) -> None:
-        """Register anew, unless that has happened since."""
-        ...
-
-
-class WorkInHand(Protocol):
-    """What the feeder must know of the slots and of what they leave behind."""
-
-    def ages(self) -> Iterable[float]:
-        """How long each running task has been at it."""
-        ...
-
-    def is_full(self) -> bool:
-        """Whether too many results wait to be saved to start more."""
-        ...
-
-    def is_quiet(self) -> bool:
-        """Whether nothing runs and nothing waits to be saved."""
-        ...
-
-    def holds(self) -> set[TaskId]:
-        """Every task this worker knows that it has."""
-        ...
-
-
 class Feeder:
     """Keeps the buffer filled with what will start soon, and with no more."""
 
@@ -81,28 +51,33 @@ class Feeder:
         dispatcher: Dispatcher,
         settings: Settings,
         *,
-        lessee: Lessee,
+        membership: Membership,
         pace: Pace,
-        in_hand: WorkInHand,
+        buffer: ClaimBuffer,
+        room: asyncio.Event,
+        slots: Slots,
+        settler: Settler,
         settle: Callable[[Claim, Outcome], object],
         burst: bool,
     ) -> None:
+        """`room` is set when something has ended or was saved: there may be room for more."""
         self._store = store
         self._napper = Napper(dispatcher, settings.served_queues, poll=settings.poll)
         self.nudge = self._napper.nudge
         self._settings = settings
-        self._lessee = lessee
+        self._membership = membership
         self._pace = pace
-        self._in_hand = in_hand
+        self._room = room
+        self._slots = slots
+        self._settler = settler
         self._settle = settle
         self._burst = burst
         self._closing = asyncio.Event()
-        self._room = asyncio.Event()
         self._refused: set[tuple[TaskId, int]] = set()
         self._stands_back_until = 0.0
         self._outage = Outage("claim")
-        self._strays = Strays(store, in_hand, settle)
-        self.buffer = ClaimBuffer(asyncio.get_running_loop(), self._room.set)
+        self._strays = Strays(store, self.holds, settle)
+        self.buffer = buffer
 
     def stand_back(self) -> None:
         """What comes due next may be what this worker was not fit for: let others be first."""
@@ -112,9 +87,9 @@ class Feeder:
         """These were handed back while their claim was on its way. From any thread."""
         self._refused.update((claim.task_id, claim.attempt) for claim in claims)
 
-    def room(self) -> None:
-        """Something has ended or was saved: there may be room for more."""
-        self._room.set()
+    def holds(self) -> set[TaskId]:
+        """Every task this worker knows that it has."""
+        return self.buffer.holds() | self._slots.holds() | self._settler.holds()
 
     def close(self) -> None:
         """Claim no more, hand back what has not started, send idle slots home."""
@@ -140,10 +115,10 @@ class Feeder:
                     await self._wait_for_room(_sooner(look_again, self._strays.due_in()))
 
     def _wanted(self) -> int:
-        if self._in_hand.is_full():
+        if self._settler.is_full:
             return 0
         buffer = self.buffer
-        ahead = self._pace.ahead(self._in_hand.ages())
+        ahead = self._pace.ahead(self._slots.ages())
         buffer.low = ahead // 2
         held, enough = len(buffer), max(ahead, buffer.idle)
         if held > 2 * enough and time.monotonic() - buffer.filled_at >= LOOK_AGAIN:
@@ -152,9 +127,13 @@ class Feeder:
             return 0
         return 0 if buffer.low < held >= buffer.idle else enough - held
 
+    def _is_quiet(self) -> bool:
+        """Whether nothing runs and nothing waits to be saved."""
+        return not (self._slots.busy or self._settler.unsaved or len(self.buffer))
+
     async def _fetch(self, wanted: int) -> bool:
         """Claim, and sleep if there is no more to be had. True when a burst is over."""
-        was_quiet = self._in_hand.is_quiet()
+        was_quiet = self._is_quiet()
         claimed = await self._claim(wanted)
         if claimed is None:
             return False
@@ -168,7 +147,7 @@ class Feeder:
         return False
 
     async def _claim(self, wanted: int) -> Claimed | None:
-        worker_id = self._lessee.id
+        worker_id = self._membership.id
         self._napper.look()
         try:
             claimed = await self._store.claim(
@@ -178,7 +157,7 @@ class Feeder:
                 limit=wanted,
             )
         except WorkerGone:
-            await self._lessee.renew(worker_id)
+            await self._membership.renew(worker_id)
             return None
         except SchemaMismatch:
             raise
@@ -219,7 +198,7 @@ class Feeder:
         if next_due is not None and time.monotonic() < self._stands_back_until:
             next_due += COURTESY
         nap = self._napper.until_next_look(next_due, self._strays.due_in())
-        if self._burst and not self._in_hand.is_quiet():
+        if self._burst and not self._is_quiet():
             await self._wait_for_room(min(nap, LOOK_AGAIN))
         elif not self._napper.is_due:
             # Else something became ready while we asked, and is looked for at once.

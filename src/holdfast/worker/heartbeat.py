@@ -11,41 +11,55 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from dataclasses import asdict, replace
 
 from holdfast.core.attempt import Settlement
-from holdfast.core.task import WorkerId
+from holdfast.core.task import Json, WorkerId
 from holdfast.errors import StoreUnavailable
-from holdfast.logs import EventLog
+from holdfast.logs import EventLog, trace_of
 from holdfast.ports.store import WorkerStore
-from holdfast.traces import trace_of
+from holdfast.worker.groups import GROUPS
+from holdfast.worker.supervisor_channel import Lease, pack_settlements
 
 log = EventLog("holdfast.worker")
 
 
-class WorkerHeartbeat(Protocol):
-    """Beats for one worker until closed. Its methods do not block."""
+class OutsideHeartbeat:
+    """Has another process beat for one worker until closed. Its methods do not block.
+
+    What is said to that process: `lease` (whom to beat for; None: the worker left in good order),
+    `groups` (of processes that must not outlive this one) and `last` (settlements to save when this
+    process has ended). `HeartbeatSender.take` understands it.
+    """
+
+    def __init__(self, lease: Lease, say: Callable[[Json], None]) -> None:
+        self._lease = lease
+        self._say = say
+        self.set_worker(lease.worker_id)
+        GROUPS.tell(self._tell_groups)
 
     def set_worker(self, worker_id: WorkerId) -> None:
         """Beat for this id from now on: the old one is gone."""
-        ...
+        self._say({"lease": asdict(replace(self._lease, worker_id=worker_id))})
 
     def settle_when_gone(self, settlements: Sequence[Settlement]) -> bool:
         """Beat until this process has ended, save these then, and retire the worker. False: this
         one ends with the process.
         """
-        ...
+        self._say({"last": pack_settlements(settlements)})
+        return True
 
     def close(self) -> None:
         """Beat no more."""
-        ...
+        GROUPS.forget(self._tell_groups)
+        self._say({"lease": None})
 
-
-StartHeartbeat = Callable[[WorkerId], WorkerHeartbeat]
+    def _tell_groups(self, groups: list[int]) -> None:
+        self._say({"groups": groups})
 
 
 class ThreadHeartbeat:
-    """Beats from a thread of this process."""
+    """Beats from a thread of this process; else as `OutsideHeartbeat`."""
 
     def __init__(self, store: WorkerStore, worker_id: WorkerId, every: float) -> None:
         self._store = store
@@ -76,3 +90,7 @@ class ThreadHeartbeat:
 
     async def _one(self) -> None:
         await self._store.beat(self._worker_id)
+
+
+WorkerHeartbeat = OutsideHeartbeat | ThreadHeartbeat
+StartHeartbeat = Callable[[WorkerId], WorkerHeartbeat]

@@ -2,12 +2,12 @@
 
 A heartbeat sent by the worker itself stops whenever a handler holds the interpreter (a C call that
 does not let go of the GIL), and a live worker would be declared lost. This process runs no user
-code and imports little; it watches the worker from outside. When the worker dies, it sees
-its pipe close and buries it at once, so its tasks do not wait for a whole lease.
+code and imports little; it watches the worker from outside. When the worker dies, it sees its pipe
+close and buries it at once, so its tasks do not wait for a whole lease.
 
-It is `python -m holdfast.worker.heartbeat_process`, and is told everything over its standard input,
-one JSON object per line: a URL may hold a password, and arguments can be read by every user of the
-machine.
+It is `python -m holdfast.worker.heartbeat_process <pid>`, and is told the rest over its standard
+input, one JSON object per line: a URL may hold a password, and arguments can be read by every user
+of the machine.
 """
 
 from __future__ import annotations
@@ -20,26 +20,16 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
 
 from holdfast import logs
 from holdfast.asyncio_tools.cancel import end
-from holdfast.core.attempt import Settlement
 from holdfast.core.task import Json, WorkerId
 from holdfast.logs import EventLog
-from holdfast.worker.groups import GROUPS
+from holdfast.worker.heartbeat import OutsideHeartbeat
 from holdfast.worker.heartbeat_sender import HeartbeatSender, Stores
 from holdfast.worker.liveness import Liveness, liveness
-from holdfast.worker.supervisor_channel import (
-    Lease,
-    Lines,
-    SupervisorChannel,
-    SupervisorHeartbeat,
-    pack_settlements,
-    unpack_settlements,
-)
+from holdfast.worker.supervisor_channel import Lease, Lines, SupervisorChannel
 
 log = EventLog("holdfast.heartbeat")
 
@@ -48,70 +38,55 @@ FIRST_PAUSE, LAST_PAUSE = 0.1, 5.0
 
 def start_heartbeat(
     url: str, worker_id: WorkerId, heartbeat: float, pid: int
-) -> ProcessHeartbeat | SupervisorHeartbeat:
+) -> OutsideHeartbeat | ProcessHeartbeat:
     """Have somebody outside this process beat for the worker: its supervisor, or a new process."""
     lease = Lease(url=url, worker_id=worker_id, heartbeat=heartbeat)
     line = SupervisorChannel.current
-    return ProcessHeartbeat(lease, pid) if line is None else SupervisorHeartbeat(line, lease)
+    return ProcessHeartbeat(lease, pid) if line is None else OutsideHeartbeat(lease, line.say)
 
 
-class ProcessHeartbeat:
-    """The worker's handle on its heartbeat process. If that dies, another is started."""
+class ProcessHeartbeat(OutsideHeartbeat):
+    """Beats from a process of its own. If that dies, another is started, and told all again."""
 
     def __init__(self, lease: Lease, pid: int) -> None:
-        self._lease = lease
         self._pid = pid
-        self._last: Json = []
+        self._told: dict[str, Json] = {}
         self._closed = threading.Event()
         self._lock = threading.Lock()
         self._process = self._spawn()
         self._watcher = threading.Thread(target=self._watch, name="holdfast-heartbeat", daemon=True)
         self._watcher.start()
-        GROUPS.tell(self._tell_groups)
+        super().__init__(lease, self._tell)
 
     @property
     def pid(self) -> int:
         """The process that beats at the moment."""
         return self._process.pid
 
-    def set_worker(self, worker_id: WorkerId) -> None:
-        with self._lock:
-            self._lease = replace(self._lease, worker_id=worker_id)
-            _say(self._process, {"worker_id": worker_id})
-
-    def settle_when_gone(self, settlements: Sequence[Settlement]) -> bool:
-        with self._lock:
-            self._last = pack_settlements(settlements)
-            _say(self._process, {"last": self._last})
-        return True
-
     def close(self) -> None:
-        GROUPS.forget(self._tell_groups)
+        super().close()
         with self._lock:
-            if not self._closed.is_set():
-                self._closed.set()
-                _say(self._process, {"close": True})
-                _close_quietly(self._process)
+            self._closed.set()
+            _close_quietly(self._process)
 
     def wait(self, timeout: float) -> bool:
         """Wait for the process to end after `close()`; for tests and tidy exits."""
         self._watcher.join(timeout)
         return not self._watcher.is_alive()
 
-    def _tell_groups(self, groups: list[int]) -> None:
+    def _tell(self, message: Json) -> None:
         with self._lock:
-            _say(self._process, {"groups": groups})
+            self._told |= message
+            _write(self._process, message)
 
     def _spawn(self) -> subprocess.Popen[bytes]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "holdfast.worker.heartbeat_process"],
+        return subprocess.Popen(
+            [sys.executable, "-m", "holdfast.worker.heartbeat_process", str(self._pid)],
             stdin=subprocess.PIPE,
             env=logs.environment(),
             # Out of reach of Ctrl-C: it must beat while the worker drains.
             start_new_session=True,
         )
-        _say(process, asdict(self._lease) | {"pid": self._pid})
-        return process
 
     def _watch(self) -> None:
         pause = FIRST_PAUSE
@@ -131,30 +106,26 @@ class ProcessHeartbeat:
                     return
                 _close_quietly(self._process)
                 self._process = self._spawn()
-                _say(self._process, {"groups": GROUPS.current()})
-                _say(self._process, {"last": self._last})
+                _write(self._process, self._told)
 
 
 class HeartbeatMain:
     """What runs in the heartbeat process."""
 
-    def __init__(self, lease: Lease, pid: int) -> None:
-        self._lease = lease
+    def __init__(self, pid: int) -> None:
         self._pid = pid
         self._stores = Stores()
         self._sender = HeartbeatSender(self._stores, pid)
         self._lines = Lines()
         self._ended = asyncio.Event()
-        self._dismissed = False
 
     async def run(self) -> None:
-        """Beat until dismissed or until the worker is gone."""
+        """Beat until the worker has left or is gone."""
         self._listen()
-        self._sender.set_lease(self._lease)
         beating = asyncio.ensure_future(self._sender.run())
         await self._ended.wait()
         await end([beating])
-        if not self._dismissed and await self._is_gone():
+        if self._sender.lease is not None and await self._is_gone():
             await self._sender.bury()
         await self._stores.close()
 
@@ -167,23 +138,13 @@ class HeartbeatMain:
             loop.add_reader(os.pidfd_open(self._pid), self._ended.set)
 
     def _hear(self) -> None:
-        data = os.read(0, 4096)
+        data = os.read(0, 65536)  # as much as a pipe holds: the worker may have said its last
         if not data:
             asyncio.get_running_loop().remove_reader(0)
             self._ended.set()
         for message in self._lines.feed(data):
-            self._obey(message)
-
-    def _obey(self, message: Json) -> None:
-        match message:
-            case {"groups": groups}:
-                self._sender.set_groups(groups)
-            case {"last": settlements}:
-                self._sender.set_last(unpack_settlements(settlements))
-            case {"worker_id": worker_id}:
-                self._sender.set_lease(replace(self._lease, worker_id=worker_id))
-            case {"close": _}:
-                self._dismissed = True
+            self._sender.take(message)
+            if "lease" in message and message["lease"] is None:
                 self._ended.set()
 
     async def _is_gone(self) -> bool:
@@ -196,28 +157,15 @@ class HeartbeatMain:
 
 
 def main() -> None:
-    """Beat for the worker that standard input describes."""
+    """Beat for the worker with this process id, as standard input says."""
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         # A service manager signals every process of a service; the worker decides when we end.
         signal.signal(number, signal.SIG_IGN)
     logs.inherit(runs_handlers=False)
-    first = _first_line()
-    if not first:
-        return  # The worker was gone before it could say anything.
-    fields = json.loads(first)
-    pid = fields.pop("pid")
-    asyncio.run(HeartbeatMain(Lease(**fields), pid).run())
+    asyncio.run(HeartbeatMain(int(sys.argv[1])).run())
 
 
-def _first_line() -> bytes:
-    """Read no further than its end: the rest is for the event loop."""
-    line = b""
-    while (byte := os.read(0, 1)) not in (b"", b"\n"):
-        line += byte
-    return line
-
-
-def _say(process: subprocess.Popen[bytes], message: Json) -> None:
+def _write(process: subprocess.Popen[bytes], message: Json) -> None:
     assert process.stdin is not None
     with suppress(OSError, ValueError):  # It died this moment: the next one is told at its birth.
         process.stdin.write(json.dumps(message).encode() + b"\n")

@@ -12,15 +12,18 @@ import importlib
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from holdfast.core.attempt import Refusal, Settlement
-from holdfast.core.task import WorkerId
+from holdfast.core.attempt import Settlement
+from holdfast.core.task import Json
 from holdfast.errors import StoreError
 from holdfast.logs import EventLog
 from holdfast.worker.groups import kill_groups
 from holdfast.worker.liveness import Liveness, liveness
-from holdfast.worker.supervisor_channel import Lease
+from holdfast.worker.supervisor_channel import Lease, unpack_settlements
+
+if TYPE_CHECKING:
+    from holdfast.ports.store import Store
 
 log = EventLog("holdfast.heartbeat")
 
@@ -36,26 +39,10 @@ LAST_TRIES = 30.0
 """Seconds to keep trying to bury a worker; after that its lease has run out anyway."""
 
 
-class BeatStore(Protocol):
-    """The part of a store that a heartbeat needs."""
-
-    async def open(self) -> None: ...
-
-    async def close(self) -> None: ...
-
-    async def beat(self, worker_id: WorkerId) -> bool: ...
-
-    async def bury(self, worker_id: WorkerId, *, beats: int | None) -> bool: ...
-
-    async def save(self, settlements: Sequence[Settlement]) -> Sequence[Refusal]: ...
-
-    async def retire(self, worker_id: WorkerId) -> None: ...
-
-
-def open_store(url: str) -> BeatStore:
+def open_store(url: str) -> Store:
     """The store at this URL, not yet opened."""
     module, _, name = OPENER.partition(":")
-    store: BeatStore = getattr(importlib.import_module(module), name)(url)
+    store: Store = getattr(importlib.import_module(module), name)(url)
     return store
 
 
@@ -63,7 +50,7 @@ class Stores:
     """The stores of all watched workers, opened once each. Usually there is one."""
 
     def __init__(self) -> None:
-        self._stores: dict[str, BeatStore] = {}
+        self._stores: dict[str, Store] = {}
         self._said = 0.0
 
     async def beat(self, lease: Lease) -> bool | None:
@@ -101,7 +88,7 @@ class Stores:
                 await store.close()
         self._stores.clear()
 
-    async def _store(self, url: str) -> BeatStore:
+    async def _store(self, url: str) -> Store:
         store = self._stores.get(url)
         if store is None:
             store = open_store(url)
@@ -121,22 +108,23 @@ class HeartbeatSender:
     def __init__(self, stores: Stores, pid: int) -> None:
         self._stores = stores
         self._pid = pid
-        self._lease: Lease | None = None
+        self.lease: Lease | None = None
         self._changed = asyncio.Event()
         self._groups: list[int] = []
         self._last: Sequence[Settlement] = ()
 
-    def set_last(self, settlements: Sequence[Settlement]) -> None:
-        """These attempts end with the process, and end thus."""
-        self._last = settlements
-
-    def set_groups(self, groups: list[int]) -> None:
-        """These process groups must not outlive the process."""
-        self._groups = groups
+    def take(self, said: Json) -> None:
+        """Hear what the process says about its heartbeat (`heartbeat.OutsideHeartbeat`)."""
+        if "groups" in said:
+            self._groups = said["groups"]
+        if "last" in said:
+            self._last = unpack_settlements(said["last"])
+        if "lease" in said:
+            self.set_lease(None if said["lease"] is None else Lease(**said["lease"]))
 
     def set_lease(self, lease: Lease | None) -> None:
         """Beat for this worker from now on; None: for nobody, it left in good order."""
-        self._lease = lease
+        self.lease = lease
         self._changed.set()
 
     async def run(self) -> None:
@@ -151,7 +139,7 @@ class HeartbeatSender:
 
     async def tick(self) -> float | None:
         """One beat; returns how long to rest. None: until the worker says who it is."""
-        lease = self._lease
+        lease = self.lease
         if lease is None:
             return None
         if liveness(self._pid) is not Liveness.RUNNING:
@@ -168,6 +156,6 @@ class HeartbeatSender:
     async def bury(self) -> None:
         """The process is gone: so are its groups, and so is its worker, unless it had left."""
         kill_groups(self._groups)
-        lease, self._lease = self._lease, None
+        lease, self.lease = self.lease, None
         if lease is not None:
             await self._stores.bury(lease, self._last)

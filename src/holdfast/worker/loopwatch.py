@@ -27,12 +27,10 @@ from collections.abc import Sequence
 
 from holdfast.core.attempt import Claim, Settlement
 from holdfast.core.lifecycle import Outcome, Released
-from holdfast.core.query import TaskFilter
-from holdfast.core.task import State
-from holdfast.logs import EventLog
+from holdfast.core.query import running_on
+from holdfast.logs import EventLog, trace_of
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
-from holdfast.traces import trace_of
 from holdfast.worker.coroutines import Blocker, blocker_of
 from holdfast.worker.feeder import Feeder
 from holdfast.worker.membership import Membership
@@ -156,8 +154,7 @@ class LoopWatch:
         """
         if not blocker.in_first_step:
             return
-        mine = TaskFilter(worker_id=self._membership.id, states=frozenset({State.RUNNING}))
-        page = await self._store.list(mine, limit=MOST)
+        page = await self._store.list(running_on(self._membership.id), limit=MOST)
         known = self._slots.holds() | self._settler.holds() | {blocker.run.claim.task_id}
         claims = [Claim.of(task) for task in page.tasks if task.id not in known]
         self._feeder.refuse(claims)

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import NoReturn
 
 from holdfast import logs
-from holdfast.errors import ConfigError, HoldfastError, StoreRefused, StoreUnavailable
+from holdfast.errors import ConfigError, HoldfastError
 from holdfast.worker.discovery import load_app_with_tasks
 from holdfast.worker.liveness import die_with_parent
 from holdfast.worker.loading import LoadedApp
@@ -95,13 +95,13 @@ async def _work(
     # Before the store is opened: without tasks there is no use for it, and nothing is ready.
     include = (*settings.include, *options.include)
     worker = app.worker(burst=options.burst, app_spec=options.app, **overrides, include=include)
-    await _open(app)
-    line.ready(processes=settings.processes)
+    await Outage("open").outlast(app.open_async, or_refused=True)
+    line.say({"ready": settings.processes})
     stopper.steer(worker)
     try:
         await worker.run()
         if worker.was_sent_home:
-            line.leave()
+            line.say({"left": True})
     finally:
         await app.close_async()
     if worker.has_left_bodies:
@@ -109,21 +109,6 @@ async def _work(
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
-
-
-async def _open(app: LoadedApp) -> None:
-    """Open the store, however long it is away; not if it lets nobody in."""
-    outage = Outage("open")
-    while True:
-        try:
-            await app.open_async()
-        except StoreRefused:
-            raise
-        except StoreUnavailable as error:
-            await asyncio.sleep(outage.delay(error))
-        else:
-            outage.over()
-            return
 
 
 def _refuse(line: SupervisorChannel, error: HoldfastError, *, as_json: bool) -> NoReturn:
@@ -139,7 +124,7 @@ def _refuse(line: SupervisorChannel, error: HoldfastError, *, as_json: bool) -> 
     else:
         sys.stderr.write(f"{trace}holdfast: {error}\n")
         sys.stderr.flush()
-    line.refuse(str(error))
+    line.say({"refused": str(error)})
     sys.exit(REFUSED_CODE)
 
 

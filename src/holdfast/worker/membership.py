@@ -17,7 +17,7 @@ from contextlib import suppress
 from holdfast.core.attempt import Refusal, Settlement
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.task import WorkerId
-from holdfast.errors import StoreRefused, StoreUnavailable
+from holdfast.errors import StoreUnavailable
 from holdfast.logs import EventLog
 from holdfast.ports.store import WorkerStore
 from holdfast.settings import Settings
@@ -66,16 +66,11 @@ class Membership:
 
     async def join(self) -> None:
         """Register, however long the store is away, and start the heartbeat."""
-        while True:
-            try:
-                await self._store.register(self._info())
-            except StoreUnavailable as error:
-                if isinstance(error, StoreRefused) and self._heartbeat is None:
-                    raise  # it has not begun: whoever starts it should know
-                await asyncio.sleep(self._outage.delay(error))
-            else:
-                break
-        self._outage.over()
+        # Where it has not begun, whoever starts it should know that it is not let in.
+        has_begun = self._heartbeat is not None
+        await self._outage.outlast(
+            lambda: self._store.register(self._info()), or_refused=not has_begun
+        )
         if self._heartbeat is None:
             self._heartbeat = self._start_heartbeat(self._id)
         else:

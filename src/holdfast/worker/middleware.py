@@ -11,10 +11,9 @@ from holdfast.definitions import middleware
 from holdfast.definitions.context import Context
 from holdfast.definitions.registry import Registry
 from holdfast.errors import HoldfastError
-from holdfast.logs import EventLog
-from holdfast.traces import trace_of
+from holdfast.logs import EventLog, trace_of
 from holdfast.worker.run import Run
-from holdfast.worker.verdict import judge, stopped
+from holdfast.worker.verdict import came_out, judge, stopped
 
 log = EventLog("holdfast.worker")
 
@@ -36,9 +35,7 @@ def around_run(registry: Registry, execute: Execute) -> Execute:
         try:
             return await step()
         except Exception as error:  # noqa: BLE001 - whatever it raises is the attempt's failure
-            if run.stop_reason is not None:
-                return stopped(run, error)
-            return judge(run.definition, run.claim.payload, error)
+            return came_out(run, error)
 
     return surrounded
 

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
+from holdfast.errors import StoreRefused, StoreUnavailable
 from holdfast.logs import EventLog
 
 log = EventLog("holdfast.worker")
+
+T = TypeVar("T")
 
 
 class Outage:
@@ -41,6 +47,21 @@ class Outage:
             log.info("store.back", doing=self._doing, away_seconds=seconds)
             self._since = None
             self._wait = 0.0
+
+    async def outlast(self, call: Callable[[], Awaitable[T]], *, or_refused: bool = False) -> T:
+        """Make this call until the store answers. With `or_refused`, one that does not let us in is
+        not waited for.
+        """
+        while True:
+            try:
+                answer = await call()
+            except StoreUnavailable as error:
+                if or_refused and isinstance(error, StoreRefused):
+                    raise
+                await asyncio.sleep(self.delay(error))
+            else:
+                self.over()
+                return answer
 
     def _say(self, error: BaseException, now: float) -> None:
         if now - Outage._last_line >= 1.0:

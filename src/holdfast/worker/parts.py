@@ -13,7 +13,7 @@ from holdfast.announcing import Gate
 from holdfast.core.attempt import Claim, Refusal, Settlement
 from holdfast.core.fleet import knows
 from holdfast.core.lifecycle import Outcome
-from holdfast.core.task import State, TaskId, WorkerId
+from holdfast.core.task import State, WorkerId
 from holdfast.core.unfit import offered_again_in
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
@@ -22,7 +22,7 @@ from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
-from holdfast.worker.cancels import CancelWatch
+from holdfast.worker.claim_buffer import ClaimBuffer
 from holdfast.worker.coroutines import CoroutineRunner
 from holdfast.worker.deadlines import Deadlines
 from holdfast.worker.feeder import Feeder
@@ -34,6 +34,7 @@ from holdfast.worker.middleware import around_run, around_settle
 from holdfast.worker.outcomes import Outcomes
 from holdfast.worker.pace import Pace
 from holdfast.worker.reporter import Reporter
+from holdfast.worker.requests import CancelWatch
 from holdfast.worker.run import Run, Runner
 from holdfast.worker.settler import Settler
 from holdfast.worker.slots import Slots
@@ -97,19 +98,11 @@ class Parts:
             gate=self._gate,
         )
         settle = around_settle(registry, self.outcomes.enter)
-        self.feeder = Feeder(
-            store,
-            dispatcher,
-            settings,
-            lessee=self.membership,
-            pace=pace,
-            in_hand=self,
-            settle=settle,
-            burst=burst,
-        )
         self._coroutines = CoroutineRunner(loop, self.deadlines, self._still_runs)
+        self._room = asyncio.Event()
+        self.buffer = ClaimBuffer(loop, self._room.set)
         self.slots = Slots(
-            self.feeder.buffer,
+            self.buffer,
             registry,
             pace,
             hot=None if registry.middleware.run else self._coroutines,
@@ -123,11 +116,24 @@ class Parts:
             stop_grace=settings.stop_grace,
             host=WorkerTransactionHost(store, loop, self.reporter, self.outcomes.completed),
         )
+        self.feeder = Feeder(
+            store,
+            dispatcher,
+            settings,
+            membership=self.membership,
+            pace=pace,
+            buffer=self.buffer,
+            room=self._room,
+            slots=self.slots,
+            settler=self.settler,
+            settle=settle,
+            burst=burst,
+        )
         self.cancels = CancelWatch(
             store,
-            lessee=self.membership,
+            membership=self.membership,
             slots=self.slots,
-            buffer=self.feeder.buffer,
+            buffer=self.buffer,
             settle=settle,
         )
         self.loop_watch = LoopWatch(
@@ -139,20 +145,6 @@ class Parts:
             settler=self.settler,
             outcomes=self.outcomes,
         )
-
-    # -- the work in hand, as the feeder sees it --------------------------------------------------
-
-    def ages(self) -> list[float]:
-        return self.slots.ages()
-
-    def is_full(self) -> bool:
-        return self.settler.is_full
-
-    def is_quiet(self) -> bool:
-        return not (self.slots.busy or self.settler.unsaved or len(self.feeder.buffer))
-
-    def holds(self) -> set[TaskId]:
-        return self.feeder.buffer.holds() | self.slots.holds() | self.settler.holds()
 
     async def close(self) -> None:
         """Let go of threads, processes and timers."""
@@ -174,7 +166,7 @@ class Parts:
 
     def _saved(self, settlements: Sequence[Settlement]) -> None:
         self.outcomes.saved(settlements)
-        self.feeder.room()
+        self._room.set()
 
     def _clashed(self, refusal: Refusal) -> None:
         self.outcomes.clashed(refusal)
@@ -198,7 +190,7 @@ class Parts:
         self._gate.renew()
 
     def _lost(self, worker_id: WorkerId) -> None:
-        self.feeder.buffer.drop(worker_id)
+        self.buffer.drop(worker_id)
         self.slots.lose(worker_id)
 
     async def _unfit(self, claim: Claim) -> float | None:

@@ -15,10 +15,8 @@ from contextlib import suppress
 from holdfast.core.attempt import Claim, Refusal, Report, Settlement
 from holdfast.core.report import merged, parts
 from holdfast.core.task import TaskId
-from holdfast.errors import StoreUnavailable
-from holdfast.logs import EventLog
+from holdfast.logs import EventLog, trace_of
 from holdfast.ports.store import TaskStore
-from holdfast.traces import trace_of
 from holdfast.worker.outage import Outage
 
 log = EventLog("holdfast.worker")
@@ -96,17 +94,12 @@ class Reporter:
             await self._on_refused(refusals)
 
     async def _store_all(self, reports: Sequence[Report]) -> Sequence[Refusal]:
-        while reports:
-            try:
-                refusals = await self._store.report(reports)
-            except StoreUnavailable as error:
-                await asyncio.sleep(self._outage.delay(error))
-            except Exception as error:  # noqa: BLE001 - a report is no promise
-                return await self._store_apart(reports, error)
-            else:
-                self._outage.over()
-                return refusals
-        return ()
+        if not reports:
+            return ()
+        try:
+            return await self._outage.outlast(lambda: self._store.report(reports))
+        except Exception as error:  # noqa: BLE001 - a report is no promise
+            return await self._store_apart(reports, error)
 
     async def _store_apart(self, reports: Sequence[Report], error: Exception) -> Sequence[Refusal]:
         """One of them cannot be stored: store the others, and what else that one says."""

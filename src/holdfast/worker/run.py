@@ -22,11 +22,11 @@ from typing import Any, Protocol
 
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Outcome
-from holdfast.core.task import Cost, NewTask, Progress
+from holdfast.core.task import Cost, Progress
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.stopping import Stopping
-from holdfast.errors import AttemptTimeout, LeaseLost, Unsupported
-from holdfast.worker.transactions import Completion, RunTransaction, TransactionHost
+from holdfast.errors import AttemptTimeout, LeaseLost
+from holdfast.worker.transactions import Completion, Transacting, TransactionHost
 
 
 class StopReason(StrEnum):
@@ -42,7 +42,7 @@ _AT_ONCE = frozenset({StopReason.DRAINED, StopReason.LOST})
 _MAKING = threading.Lock()
 
 
-class Run:
+class Run(Transacting):
     """One attempt, and the sink of its handler's context. Loop-thread only, but for the sink.
 
     `deadline` is in monotonic time and may move (`extend`). A runner looks at it again when it
@@ -53,16 +53,10 @@ class Run:
 
     __slots__ = (
         "_grace",
-        "_host",
         "_reports",
         "_stopping",
-        "_transaction",
-        "claim",
-        "completion",
         "deadline",
-        "definition",
         "ended",
-        "follow_ups",
         "on_extend",
         "on_stop",
         "started",
@@ -87,11 +81,11 @@ class Run:
         self.on_stop: Callable[[StopReason], None] | None = None
         self.on_extend: Callable[[Run], None] | None = None
         self.ended = False
-        self.completion: Completion | None = None
-        self.follow_ups: list[NewTask] | None = None
+        self.completion = None
+        self.follow_ups = None
         self._reports = reports
         self._host = host
-        self._transaction: RunTransaction | None = None
+        self._transaction = None
         self._stopping: Stopping | None = None
         self._grace = grace
 
@@ -141,11 +135,6 @@ class Run:
         logs = () if log is None else (log,)
         self._reports(Report(claim.task_id, claim.attempt, claim.worker_id, progress, cost, logs))
 
-    def follow_up(self, new: NewTask) -> None:
-        if self.follow_ups is None:
-            self.follow_ups = []
-        self.follow_ups.append(new)
-
     def extend(self, seconds: float) -> None:
         """Move the deadline to `seconds` from now. A run without a timeout needs none."""
         if self.deadline is None:
@@ -173,16 +162,6 @@ class Run:
             case _:
                 raise asyncio.CancelledError("the attempt was stopped inside its transaction")
 
-    def transaction(self) -> RunTransaction:
-        if self._host is None:
-            raise Unsupported(
-                "ctx.transaction() works only where a worker runs the task, on a store in a "
-                "database (sqlite:/// or postgresql://)."
-            )
-        if self._transaction is None:
-            self._transaction = RunTransaction(self, self._host)
-        return self._transaction
-
     async def hold_reports(self) -> None:
         """Its process is about to begin a transaction: keep back what it says from now on."""
         if self._host is not None:
@@ -197,9 +176,6 @@ class Run:
         self.completion = Completion(committed=True)
         if self._host is not None:
             self._host.completed(self.claim)
-
-    def open_transaction(self) -> RunTransaction | None:
-        return self._transaction if self._transaction and self._transaction.is_open else None
 
 
 class Runner(Protocol):

@@ -15,10 +15,9 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from holdfast.core.attempt import Refusal, Settlement
 from holdfast.core.task import TaskId
-from holdfast.errors import LeaseLost, StoreUnavailable
-from holdfast.logs import EventLog
+from holdfast.errors import LeaseLost
+from holdfast.logs import EventLog, trace_of
 from holdfast.ports.store import TaskStore
-from holdfast.traces import trace_of
 from holdfast.worker.outage import Outage
 from holdfast.worker.reporter import Reporter
 
@@ -137,18 +136,12 @@ class Settler:
         await self._on_refused(refusals)
 
     async def _save(self, batch: Sequence[Settlement]) -> Sequence[Refusal]:
-        while True:
-            try:
-                refusals = await self._store.save(batch)
-            except StoreUnavailable as error:
-                await asyncio.sleep(self._outage.delay(error))
-            except Exception as error:  # noqa: BLE001 - one of them may be to blame
-                trace = trace_of(error)
-                log.error("store.failed", doing="save", settlements=len(batch), exception=trace)
-                return await self._save_one_by_one(batch)
-            else:
-                self._outage.over()
-                return refusals
+        try:
+            return await self._outage.outlast(lambda: self._store.save(batch))
+        except Exception as error:  # noqa: BLE001 - one of them may be to blame
+            trace = trace_of(error)
+            log.error("store.failed", doing="save", settlements=len(batch), exception=trace)
+            return await self._save_one_by_one(batch)
 
     async def _save_one_by_one(self, batch: Sequence[Settlement]) -> Sequence[Refusal]:
         """One settlement breaks the batch: save the others.

@@ -19,8 +19,7 @@ from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
 from holdfast.engine.judging import bringing
 from holdfast.errors import StoreUnavailable
-from holdfast.logs import EventLog
-from holdfast.traces import trace_of
+from holdfast.logs import EventLog, trace_of
 from holdfast.worker.claim_buffer import ClaimBuffer
 from holdfast.worker.coroutines import CoroutineRunner, Suspended
 from holdfast.worker.middleware import Execute

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 from holdfast.core.attempt import Claim
 from holdfast.core.lifecycle import Outcome, Released
@@ -28,12 +27,6 @@ PAGE = 1000
 """How many tasks are looked at in one go."""
 
 
-class KnownClaims(Protocol):
-    """What the worker knows that it has."""
-
-    def holds(self) -> set[TaskId]: ...
-
-
 class Strays:
     """Suspects strays after an unanswered claim, and hands back those that it finds."""
 
@@ -42,8 +35,12 @@ class Strays:
     """Seconds from the suspicion to the last look, or a little more."""
 
     def __init__(
-        self, store: TaskStore, known: KnownClaims, settle: Callable[[Claim, Outcome], object]
+        self,
+        store: TaskStore,
+        known: Callable[[], set[TaskId]],
+        settle: Callable[[Claim, Outcome], object],
     ) -> None:
+        """`known` are the tasks that the worker knows it has."""
         self._store = store
         self._known = known
         self._settle = settle
@@ -73,11 +70,11 @@ class Strays:
 
     async def _hand_back(self, worker_id: WorkerId) -> None:
         mine = running_on(worker_id)
-        known = self._known.holds()
+        known = self._known()
         after: str | None = None
         while True:
             page = await self._store.list(mine, limit=PAGE, after=after)
-            known |= self._known.holds()
+            known |= self._known()
             for task in page.tasks:
                 if task.id not in known:
                     log.warning("task.stray", task_id=task.id, attempt=task.attempt)

@@ -19,7 +19,6 @@ from typing import ClassVar
 
 from holdfast.core.attempt import Settlement
 from holdfast.core.task import AttemptEnd, Cause, Json, Reason, State, TaskError, WorkerId
-from holdfast.worker.groups import GROUPS
 
 REFUSED_CODE = 2
 """Exit code of a worker that cannot start as it was told: wrong app, wrong setting."""
@@ -57,33 +56,6 @@ class SupervisorChannel:
         self._lock = threading.Lock()
         SupervisorChannel.current = self
 
-    def ready(self, *, processes: int) -> None:
-        """The app is imported; `processes` is how many of us its settings want."""
-        self._send({"ready": {"processes": processes}})
-
-    def refuse(self, reason: str) -> None:
-        """This cannot work however often it is tried."""
-        self._send({"refused": reason})
-
-    def beat_for(self, lease: Lease) -> None:
-        self._send({"lease": asdict(lease)})
-
-    def retired(self) -> None:
-        """The worker left in good order: beat no more, bury nobody."""
-        self._send({"lease": None})
-
-    def settle_when_gone(self, settlements: Sequence[Settlement]) -> None:
-        """Save these once this process has ended: they are of bodies that end no sooner."""
-        self._send({"last": pack_settlements(settlements)})
-
-    def leave(self) -> None:
-        """An operator sent this worker home: start no other in its place."""
-        self._send({"left": True})
-
-    def tell_groups(self, groups: list[int]) -> None:
-        """What must not outlive this process."""
-        self._send({"groups": groups})
-
     def on_stop(self, loop: asyncio.AbstractEventLoop, stop: Callable[[int], None]) -> None:
         """Call `stop(level)` on the loop whenever the supervisor asks for it, or is gone."""
         lines = Lines()
@@ -100,32 +72,15 @@ class SupervisorChannel:
 
         loop.add_reader(self._socket, arrived)
 
-    def _send(self, message: Json) -> None:
+    def say(self, message: Json) -> None:
+        """Say one of these, which `WorkerProcess` understands, besides what a heartbeat says:
+
+        - `{"ready": n}`: the app is imported, and its settings want `n` of us
+        - `{"refused": reason}`: this cannot work however often it is tried
+        - `{"left": true}`: an operator sent this worker home; start no other in its place
+        """
         with self._lock, suppress(OSError):
             self._socket.sendall(json.dumps(message).encode() + b"\n")
-
-
-class SupervisorHeartbeat:
-    """A worker's heartbeat, sent by its supervisor."""
-
-    def __init__(self, line: SupervisorChannel, lease: Lease) -> None:
-        self._line = line
-        self._lease = lease
-        line.beat_for(lease)
-        GROUPS.tell(line.tell_groups)
-
-    def set_worker(self, worker_id: WorkerId) -> None:
-        self._line.beat_for(
-            Lease(url=self._lease.url, worker_id=worker_id, heartbeat=self._lease.heartbeat)
-        )
-
-    def settle_when_gone(self, settlements: Sequence[Settlement]) -> bool:
-        self._line.settle_when_gone(settlements)
-        return True
-
-    def close(self) -> None:
-        GROUPS.forget(self._line.tell_groups)
-        self._line.retired()
 
 
 class Lines:

@@ -28,7 +28,7 @@ from holdfast.errors import AttemptTimeout
 from holdfast.worker.deadlines import Deadlines
 from holdfast.worker.forks import serve_here
 from holdfast.worker.run import Run, StopReason
-from holdfast.worker.verdict import accept, judge, stopped
+from holdfast.worker.verdict import accept, came_out, judge, stopped
 
 PATIENCE = (0.3, 0.3, 0.2)
 """Seconds to wait after each planted exception, before the body counts as one that goes on."""
@@ -92,7 +92,12 @@ class _Thread:
                 self._current = job
             outcome = _attempt(job)
         except BaseException as error:  # noqa: BLE001 - a second one, while the first was described
-            outcome = _came_out(job.run, error, at=None)
+            # Where it was is not told: that would take time, in which a third one may strike.
+            run = job.run
+            is_stopped = run.stop_reason is not None
+            outcome = (
+                stopped(run) if is_stopped else judge(run.definition, run.claim.payload, error)
+            )
         # No `suppress` here: it is a call, and a planted exception may strike as it is made.
         while self._current is not None:
             try:  # noqa: SIM105 - see above
@@ -236,24 +241,14 @@ def _attempt(job: _Job) -> Outcome:
     try:
         return job.variables.run(_body, run)
     except BaseException as error:  # noqa: BLE001 - SystemExit in a handler is the handler's error
-        return _came_out(run, error, at=error)
-
-
-def _came_out(run: Run, error: BaseException, *, at: BaseException | None) -> Outcome:
-    if run.stop_reason is not None:
-        return stopped(run, at)
-    return judge(run.definition, run.claim.payload, error)
+        return came_out(run, error)
 
 
 def _body(run: Run) -> Outcome:
     definition = run.definition
     context = Context(run.claim, run)
     enter_context(context)
-    args, kwargs = definition.load(run.claim.payload)
-    if definition.wants_context:
-        value = definition.handler(context, *args, **kwargs)
-    else:
-        value = definition.handler(*args, **kwargs)
+    value = definition.start(context, run.claim.payload)
     if definition.is_async:
         value = asyncio.run(value)
     return accept(definition, run.claim.payload, value) if run.stop_reason is None else stopped(run)

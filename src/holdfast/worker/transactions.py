@@ -15,7 +15,7 @@ same commit: on SQLite nobody else may write meanwhile, and afterwards the fence
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from types import TracebackType
@@ -27,7 +27,7 @@ from holdfast.core.lifecycle import Succeeded, settle
 from holdfast.core.task import NewTask
 from holdfast.definitions.definition import Definition
 from holdfast.engine.judging import no_retry
-from holdfast.errors import HoldfastError, StoreUnavailable
+from holdfast.errors import HoldfastError, StoreUnavailable, Unsupported
 from holdfast.logs import EventLog
 from holdfast.ports.store import Transaction, TransactionStore
 from holdfast.worker.outage import Outage
@@ -118,19 +118,40 @@ class Completion:
             )
 
 
-class Transacting(Protocol):
-    """The attempt that a transaction belongs to."""
+class Transacting:
+    """An attempt whose handler may complete it in a transaction: in the worker, or in a child."""
+
+    __slots__ = ("_host", "_transaction", "claim", "completion", "definition", "follow_ups")
 
     claim: Claim
     definition: Definition[..., Any, Any]
     completion: Completion | None
+    follow_ups: list[NewTask] | None
+    _host: TransactionHost | None
+    _transaction: RunTransaction | None
 
-    @property
-    def follow_ups(self) -> Sequence[NewTask] | None: ...
+    def follow_up(self, new: NewTask) -> None:
+        """Store this task if and only if the attempt's success is."""
+        if self.follow_ups is None:
+            self.follow_ups = []
+        self.follow_ups.append(new)
+
+    def transaction(self) -> RunTransaction:
+        if self._host is None:
+            raise Unsupported(
+                "ctx.transaction() works only where a worker runs the task, on a store in a "
+                "database (sqlite:/// or postgresql://)."
+            )
+        if self._transaction is None:
+            self._transaction = RunTransaction(self, self._host)
+        return self._transaction
+
+    def open_transaction(self) -> RunTransaction | None:
+        return self._transaction if self._transaction and self._transaction.is_open else None
 
     def refuse_if_stopped(self) -> None:
         """Raise if the attempt was told to stop."""
-        ...
+        raise NotImplementedError
 
 
 class RunTransaction:
@@ -258,21 +279,11 @@ class RunTransaction:
 
 async def _find_out(inside: Transaction, claim: Claim, error: StoreUnavailable) -> bool:
     """The answer to a commit was lost, or the store was away: look, for as long as it takes."""
-    outage = Outage("commit")
-    while True:
-        try:
-            committed = await inside.committed()
-        except StoreUnavailable as away:
-            await asyncio.sleep(outage.delay(away))
-        else:
-            outage.over()
-            log.warning(
-                "task.commit_found_out",
-                task_id=claim.task_id,
-                committed=committed,
-                error=str(error),
-            )
-            return committed
+    committed = await Outage("commit").outlast(inside.committed)
+    log.warning(
+        "task.commit_found_out", task_id=claim.task_id, committed=committed, error=str(error)
+    )
+    return committed
 
 
 def _has_running_loop() -> bool:

@@ -48,6 +48,13 @@ def judge(definition: Definition[..., Any, Any], payload: bytes, error: BaseExce
     return Failed(describe(error, secrets, retriable=definition.is_retriable(error)))
 
 
+def came_out(run: Run, error: BaseException) -> Outcome:
+    """The body came out with this error, or was made to."""
+    if run.stop_reason is not None:
+        return stopped(run, error)
+    return judge(run.definition, run.claim.payload, error)
+
+
 def stopped(run: Run, error: BaseException | None = None) -> Outcome:
     """The run was told to stop; `error` shows where its body was, if it came out at all."""
     end_if_fork(error)

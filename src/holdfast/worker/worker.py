@@ -26,12 +26,11 @@ from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
-from holdfast.worker.drains import DrainWatch
 from holdfast.worker.heartbeat import StartHeartbeat, ThreadHeartbeat, WorkerHeartbeat
-from holdfast.worker.maintenance.agents import maintenance_agents
-from holdfast.worker.maintenance.loop import keep_ticking
+from holdfast.worker.maintenance.loop import keep_ticking, maintenance_agents
 from holdfast.worker.membership import new_worker_id
 from holdfast.worker.parts import Parts
+from holdfast.worker.requests import DrainWatch
 from holdfast.worker.run import StopReason
 
 log = EventLog("holdfast.worker")
@@ -54,7 +53,6 @@ class Worker:
         *,
         app_spec: str | None = None,
         burst: bool = False,
-        maintain: bool = True,
         start_heartbeat: StartHeartbeat | None = None,
     ) -> None:
         """Prepare a worker on an open store.
@@ -67,7 +65,6 @@ class Worker:
             app_spec: `module:attr` or `path.py:attr`, how a child process finds the app. Needed for
                 tasks of the process executor.
             burst: return from `run()` when nothing is ready, running or just about due.
-            maintain: also rescue the tasks of dead workers and prune old history.
             start_heartbeat: who beats for it; by default a small process of its own.
         """
         self._store = store
@@ -76,7 +73,6 @@ class Worker:
         self._settings = settings
         self._app_spec = app_spec
         self._burst = burst
-        self._maintain = maintain
         self._beat = start_heartbeat or self._own_heartbeat
         self._first_id = new_worker_id(settings)
         self._parts: Parts | None = None
@@ -209,16 +205,12 @@ class Worker:
             keep_ticking(parts.membership),
             keep_ticking(parts.forgetter),
             keep_ticking(parts.loop_watch, jitter=0.0),
-            keep_ticking(
-                DrainWatch(self._store, lessee=parts.membership, on_asked=self._send_home)
-            ),
+            keep_ticking(DrainWatch(self._store, parts.membership, self._send_home)),
         ]
-        if self._maintain:
-            agents = maintenance_agents(
-                self._store, self._dispatcher, self._settings, own_id=lambda: parts.membership.id
-            )
-            chores += map(keep_ticking, agents)
-        return chores
+        agents = maintenance_agents(
+            self._store, self._dispatcher, self._settings, own_id=lambda: parts.membership.id
+        )
+        return [*chores, *map(keep_ticking, agents)]
 
     async def _unless_stopped(self, *work: asyncio.Future[None]) -> bool:
         """Wait for any of that, or for `stop()`. True if some of the work was done first."""

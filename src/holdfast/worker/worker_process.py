@@ -18,7 +18,7 @@ from holdfast.core.task import Json
 from holdfast.worker.exits import when_exited
 from holdfast.worker.heartbeat_sender import HeartbeatSender, Stores
 from holdfast.worker.options import WorkerOptions
-from holdfast.worker.supervisor_channel import Lease, Lines, stop_signals, unpack_settlements
+from holdfast.worker.supervisor_channel import Lines, stop_signals
 
 
 class WorkerProcess(asyncio.Protocol):
@@ -94,20 +94,14 @@ class WorkerProcess(asyncio.Protocol):
 
     def _take(self, message: Json) -> None:
         match message:
-            case {"ready": {"processes": processes}} if not self.ready.done():
+            case {"ready": processes} if not self.ready.done():
                 self.ready.set_result(processes)
             case {"refused": _}:
                 self.refused = True
             case {"left": _}:
                 self.left = True
-            case {"last": settlements}:
-                self._sender.set_last(unpack_settlements(settlements))
-            case {"groups": groups}:
-                self._sender.set_groups(groups)
-            case {"lease": None}:
-                self._sender.set_lease(None)
-            case {"lease": lease}:
-                self._sender.set_lease(Lease(**lease))
+            case _:
+                self._sender.take(message)
 
     def _on_exit(self) -> None:
         self.exited.set_result(self._process.wait())

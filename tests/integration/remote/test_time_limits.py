@@ -13,7 +13,7 @@ from holdfast.remote import Verdict
 from holdfast.settings import Settings
 from holdfast.testing.eventually import eventually
 from holdfast.worker.heartbeat import ThreadHeartbeat
-from holdfast.worker.maintenance.agents import maintain
+from holdfast.worker.maintenance.loop import maintain
 from holdfast.worker.maintenance.rescuer import Rescuer
 from holdfast.worker.worker import Worker
 

@@ -271,7 +271,7 @@ async def test_rescuers_racing_over_the_same_orphans_record_one_death_each(shop:
 
 
 async def test_pruning_forgets_what_is_old_enough(shop: Workshop) -> None:
-    from holdfast.worker.maintenance.pruner import Pruner
+    from holdfast.worker.maintenance.forgetter import Pruner
 
     @shop.task()
     async def work() -> None: ...

@@ -9,10 +9,10 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Any, TypeVar
 
+from holdfast.client import Client
 from holdfast.core.attempt import Attempt
 from holdfast.core.task import Priority, State, Task, TaskId
 from holdfast.definitions.define import define
-from holdfast.definitions.home import Verbs
 from holdfast.definitions.options import read_options
 from holdfast.definitions.registry import AnyDefinition, Registry
 from holdfast.dispatch.in_process import InProcessDispatcher
@@ -38,7 +38,7 @@ class Workshop:
         self.registry = Registry()
         self.settings = PATIENT
 
-    async def verbs(self) -> Verbs:
+    async def verbs(self) -> Client:
         raise NotImplementedError
 
     def wait_for(self, work: Coroutine[Any, Any, T]) -> T:
@@ -49,7 +49,7 @@ class Workshop:
 
         def decorate(function: Callable[..., Any]) -> AnyDefinition:
             options.setdefault("name", function.__name__)
-            return define(function, self, self.registry, options)
+            return define(function, self, options)
 
         return decorate
 

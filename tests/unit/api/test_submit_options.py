@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -15,7 +16,7 @@ from holdfast import InvalidOption, PayloadRefused, exponential
 from holdfast.core.keys import shown_key
 from holdfast.core.priority import CENTURY
 from holdfast.core.task import NewTask, Priority, TaskId
-from holdfast.definitions.options import SubmitKeywords
+from holdfast.definitions.options import Options, SubmitKeywords
 from holdfast.testing import MemoryApp
 
 Submit = Callable[..., NewTask]
@@ -272,7 +273,7 @@ def test_a_misspelt_option_gets_a_hint(submitted: Submit) -> None:
 
 
 def test_the_keywords_and_the_reader_know_the_same_options() -> None:
-    from holdfast.definitions.options import _READERS
+    read = {each.name for each in fields(Options) if each.metadata}
 
     by_hand = {"run_at", "timezone", "expires"}
-    assert set(SubmitKeywords.__annotations__) == set(_READERS) | by_hand
+    assert set(SubmitKeywords.__annotations__) == read | by_hand

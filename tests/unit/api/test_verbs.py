@@ -14,8 +14,8 @@ import pytest
 from holdfast import InvalidOption, State, TaskFilter, TaskNotFound, fixed, where
 from holdfast.client import Client
 from holdfast.core.ids import is_task_id
+from holdfast.definitions.new_tasks import IdMaker
 from holdfast.filters import FilterKeywords
-from holdfast.ids import IdMaker
 from holdfast.sync_facade import SyncFacade
 from holdfast.testing import MemoryApp
 

@@ -103,7 +103,6 @@ async def delivering(app: Holdfast) -> Worker:
         client.dispatcher,
         registry,
         settings,
-        maintain=False,
         # What it runs is no user's code: it cannot starve a thread.
         start_heartbeat=lambda id_: ThreadHeartbeat(client.store, id_, settings.heartbeat),
     )

@@ -1,8 +1,9 @@
-"""Forgets tasks whose definition says `keep=False`, once they have succeeded.
+"""Forgets what has been finished for longer than anyone asked to remember: all tasks after
+`retention`, those whose definition says `keep=False` once they have succeeded.
 
-A worker notes what it completed and forgets it by id a minute later, which is cheap on every store.
-What it left when it died, and what HTTP workers completed, is found by name, now and then: that
-may walk the whole history, so only those who have such definitions do it, and not often.
+Of these a worker notes what it completed and forgets it by id a minute later, which is cheap on
+every store. What it left when it died, and what HTTP workers completed, is found by name, now and
+then: that may walk the whole history, so only those who have such definitions do it, and not often.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from typing import Final
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State, TaskId
 from holdfast.definitions.registry import Registry
-from holdfast.ports.store import Store
+from holdfast.ports.store import Store, TaskStore
+from holdfast.settings import Settings
 
 KEPT_FOR = 60.0
 """Seconds that a result is there for whoever waits for it."""
 LOOK_EVERY = 10.0
 SWEEP_EVERY = 600.0
+PRUNE_EVERY = 60.0
 AT_A_TIME: Final = 500
 BETWEEN_SLICES: Final = 0.1
 MOST_NOTED: Final = 100_000
@@ -66,3 +69,20 @@ class Forgetter:
 
     async def _forget(self, which: TaskFilter) -> int:
         return await self._store.discard(replace(which, states=_SUCCEEDED), limit=AT_A_TIME)
+
+
+class Pruner:
+    """Prunes in slices, so that nobody waits behind it."""
+
+    def __init__(self, store: TaskStore, settings: Settings) -> None:
+        self._store = store
+        self._settings = settings
+
+    async def tick(self) -> float:
+        """Prune one slice; rest briefly if there may be more, a minute if not."""
+        gone = await self._store.prune(
+            retention=self._settings.retention,
+            dead_letter_retention=self._settings.dead_letter_retention,
+            limit=AT_A_TIME,
+        )
+        return BETWEEN_SLICES if gone >= AT_A_TIME else PRUNE_EVERY

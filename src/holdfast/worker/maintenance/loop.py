@@ -1,18 +1,25 @@
-"""How a maintenance loop is kept going: one bounded round, a rest, and again.
+"""The maintenance that every process may do, beside its work or, like a server, instead of any.
 
-The loops hold no policy and elect no leader. Any number of processes may run them at once; every
-write they make is one that only one of them can win.
+One bounded round, a rest, and again. The loops hold no policy and elect no leader. Any number of
+processes may run them at once; every write they make is one that only one of them can win.
 """
 
 from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from holdfast.core.task import WorkerId
 from holdfast.errors import StoreUnavailable
-from holdfast.logs import EventLog
-from holdfast.traces import trace_of
+from holdfast.logs import EventLog, trace_of
+from holdfast.ports.dispatcher import Dispatcher
+from holdfast.ports.store import Store
+from holdfast.settings import Settings
+from holdfast.worker.maintenance.abandoner import Abandoner
+from holdfast.worker.maintenance.forgetter import Pruner
+from holdfast.worker.maintenance.rescuer import Rescuer
 from holdfast.worker.outage import Outage
 
 log = EventLog("holdfast.worker")
@@ -42,3 +49,26 @@ async def keep_ticking(agent: Agent, *, jitter: float = 0.1) -> None:
             log.error("maintenance.failed", agent=name, exception=trace_of(error))
             rest = AFTER_A_FAULT
         await asyncio.sleep(rest * random.uniform(1 - jitter, 1 + jitter))  # noqa: S311 - no secret
+
+
+def maintenance_agents(
+    store: Store,
+    dispatcher: Dispatcher,
+    settings: Settings,
+    *,
+    own_id: Callable[[], WorkerId | None] = lambda: None,
+) -> list[Agent]:
+    """Everybody who keeps a store in order. `own_id` is the worker that cannot be lost: us."""
+    return [
+        Rescuer(store, dispatcher, settings, own_id=own_id),
+        Pruner(store, settings),
+        Abandoner(store, settings),
+    ]
+
+
+async def maintain(
+    store: Store, dispatcher: Dispatcher, settings: Settings, *, more: Sequence[Agent] = ()
+) -> None:
+    """Let them, and whoever else is given, do their rounds until cancelled."""
+    agents = [*maintenance_agents(store, dispatcher, settings), *more]
+    await asyncio.gather(*(keep_ticking(agent) for agent in agents))

@@ -11,7 +11,7 @@ from typing import Any
 
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Failed, Outcome
-from holdfast.core.task import Cost, NewTask, Progress
+from holdfast.core.task import Cost, Progress
 from holdfast.definitions.context import Context, enter_context
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.stopping import Stopping
@@ -22,7 +22,7 @@ from holdfast.worker.processes.interruption import Interruption
 from holdfast.worker.processes.memory import capped, over_limit
 from holdfast.worker.processes.transactions import ChildTransactionHost
 from holdfast.worker.processes.wire import EXTEND, LOOKED, Frame, key_of
-from holdfast.worker.transactions import Completion, RunTransaction
+from holdfast.worker.transactions import Transacting
 from holdfast.worker.verdict import accept, describe, judge
 
 
@@ -42,10 +42,8 @@ class _Looks(Stopping):
         return seen
 
 
-class ChildSink:
+class ChildSink(Transacting):
     """Carries what a handler says about itself to the worker."""
-
-    completion: Completion | None = None
 
     def __init__(
         self,
@@ -59,19 +57,20 @@ class ChildSink:
         self.definition = definition
         self._channel = channel
         self._interruption = interruption
+        self._reports = host
         self._host = host
-        self._transaction: RunTransaction | None = None
+        self._transaction = None
+        self.completion = None
+        self.follow_ups = None
         self.stopping: Stopping = _Looks(claim, channel)
-        self.follow_ups: list[NewTask] = []
 
     def report(
         self, *, progress: Progress | None = None, cost: Cost | None = None, log: str | None = None
     ) -> None:
         claim, logs = self.claim, () if log is None else (log,)
-        self._host.put(Report(claim.task_id, claim.attempt, claim.worker_id, progress, cost, logs))
-
-    def follow_up(self, new: NewTask) -> None:
-        self.follow_ups.append(new)
+        self._reports.put(
+            Report(claim.task_id, claim.attempt, claim.worker_id, progress, cost, logs)
+        )
 
     def extend(self, seconds: float) -> None:
         self._channel.send(Frame(EXTEND, seconds, about=key_of(self.claim)))
@@ -79,14 +78,6 @@ class ChildSink:
     def refuse_if_stopped(self) -> None:
         if self._interruption.came:
             raise asyncio.CancelledError("the attempt was stopped inside its transaction")
-
-    def transaction(self) -> RunTransaction:
-        if self._transaction is None:
-            self._transaction = RunTransaction(self, self._host)
-        return self._transaction
-
-    def open_transaction(self) -> RunTransaction | None:
-        return self._transaction if self._transaction and self._transaction.is_open else None
 
 
 class Body:
@@ -122,14 +113,11 @@ class Body:
         context = Context(claim, sink)
         enter_context(context)
         with capped(memory_limit), self._interruption.inside():
-            args, kwargs = definition.load(claim.payload)
-            if definition.wants_context:
-                args = (context, *args)
-            value = definition.handler(*args, **kwargs)
+            value = definition.start(context, claim.payload)
             if definition.is_async:
                 value = asyncio.run(self._await(value))
         outcome = accept(definition, claim.payload, value)
-        if not sink.follow_ups:
+        if sink.follow_ups is None:
             return outcome
         return bringing(outcome, sink.follow_ups, definition.home.settings.idempotency_window)
 

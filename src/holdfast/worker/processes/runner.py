@@ -33,7 +33,7 @@ class ProcessRunner:
         self._slots = asyncio.Semaphore(size)
         self._idle: list[ChildProcess] = []
         self._all: set[ChildProcess] = set()
-        self._deadlines: Deadlines | None = None
+        self._deadlines = Deadlines(asyncio.get_running_loop())
         self._reaper: asyncio.TimerHandle | None = None
         self._endings: set[asyncio.Task[None]] = set()
 
@@ -47,20 +47,18 @@ class ProcessRunner:
             return Failed(_not_started(error.error))
         if child is None:
             return stopped(run)
-        deadlines = self._watching()
-        deadlines.watch(run)
+        self._deadlines.watch(run)
         try:
             return await child.execute(run)
         finally:
-            deadlines.forget(run)
+            self._deadlines.forget(run)
             self._give_back(child)
 
     async def close(self) -> None:
         """End every process, those that still run something too."""
         if self._reaper is not None:
             self._reaper.cancel()
-        if self._deadlines is not None:
-            self._deadlines.close()
+        self._deadlines.close()
         for child in self._all - set(self._idle):
             child.kill()
         self._idle.clear()
@@ -131,11 +129,6 @@ class ProcessRunner:
         while len(self._idle) > KEEP and self._idle[0].idle_since <= oldest:
             self._discard(self._idle.pop(0))
         self._plan_reaping()
-
-    def _watching(self) -> Deadlines:
-        if self._deadlines is None:
-            self._deadlines = Deadlines(asyncio.get_running_loop())
-        return self._deadlines
 
 
 def _give_up(obtaining: asyncio.Future[ChildProcess]) -> None:
