@@ -13,6 +13,7 @@ import time
 from collections.abc import Sequence
 
 from holdfast.core.attempt import Claim, Report
+from holdfast.core.gate import Gate, GateKind
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import NewTask, Priority, TaskId, WorkerId
 from holdfast.stores.mongo.store import MongoStore
@@ -51,6 +52,7 @@ class Life:
         await self._operate()
         await self._wait_for_a_lock()
         await self._complete_in_a_transaction()
+        await self._pass_gates()
 
     async def _lock_things(self) -> None:
         await self._add(new_task(lock=HELD))
@@ -102,6 +104,15 @@ class Life:
             async with self._store.transaction(claim) as inside:
                 await inside.complete(success(claim))
             say("completed", claim.task_id)
+
+    async def _pass_gates(self) -> None:
+        limit, rate = Gate(GateKind.LIMIT, "l", 1), Gate(GateKind.RATE, "r", 2, 0.01)
+        first = new_task(lock="doc", gates=(limit, rate))
+        latch = Gate(GateKind.LATCH, first.id)
+        await self._add(first, new_task(gates=(limit,)), new_task(gates=(latch, limit, rate)))
+        for _ in range(3):
+            for claim in await self._claim():
+                await self._complete(claim)
 
     async def _add(self, *tasks: NewTask, window: float = 60.0, told: bool = True) -> TaskId:
         answers = await self._store.add(tasks, idempotency_window=window)

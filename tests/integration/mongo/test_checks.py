@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pymongo import MongoClient
 
+from holdfast.core.gate import Gate, GateKind
 from holdfast.core.task import TaskId
 from holdfast.stores.mongo.store import MongoStore
 from holdfast.testing.clock import FakeClock
@@ -95,7 +96,7 @@ async def test_a_broken_document_is_found(
 async def test_a_key_that_nobody_holds_is_found(scene: Scene) -> None:
     scene.change("running", lock=None, holds=None)
 
-    assert "lock 'doc:1': 1 tasks wait for it and nobody holds it" in await scene.store.check()
+    assert "gate lock:doc:1: 1 tasks wait for it and nobody holds it" in await scene.store.check()
 
 
 async def test_a_holder_that_is_not_the_first_is_found(scene: Scene) -> None:
@@ -109,7 +110,47 @@ async def test_a_holder_that_is_not_the_first_is_found(scene: Scene) -> None:
     )
 
     (problem,) = await scene.store.check()
-    assert problem == f"lock 'doc:2': {first.id} is ready and another comes before it"
+    assert problem == f"gate lock:doc:2: {first.id} is ready and another comes before it"
+
+
+@pytest.mark.parametrize(
+    ("gate", "change", "words"),
+    [
+        ("limit:acme", {"held": 2}, "it says that 2 hold it, and 1 do"),
+        ("limit:acme", {"capacity": 3}, "1 tasks stand before it and it is open"),
+        ("limit:none", {"capacity": 3}, "its document is left over"),
+        ("lock:none", {"turn": 3}, "its document is left over"),
+        ("latch:ready", {"opened_at": 1}, "1 tasks stand before it and it is open"),
+    ],
+)
+async def test_a_broken_gate_is_found(
+    scene: Scene, gate: str, change: dict[str, Any], words: str
+) -> None:
+    limited = (Gate(GateKind.LIMIT, "acme", 1),)
+    behind = (Gate(GateKind.LATCH, scene.tasks["ready"]),)
+    tasks = [new_task(gates=limited), new_task(gates=limited), new_task(gates=behind)]
+    await scene.store.add(tasks, idempotency_window=WINDOW)
+    assert list(await scene.store.check()) == []
+    name = gate.replace("ready", scene.tasks["ready"])
+
+    scene.database["holdfast.gates"].update_one({"_id": name}, {"$set": change}, upsert=True)
+
+    assert list(await scene.store.check()) == [f"gate {name}: {words}"]
+
+
+async def test_a_gate_that_is_missing_and_a_latch_that_nobody_will_open_are_found(
+    scene: Scene,
+) -> None:
+    behind = (Gate(GateKind.LATCH, scene.tasks["ready"]),)
+    await scene.store.add([new_task(gates=behind)], idempotency_window=WINDOW)
+
+    scene.database["holdfast.gates"].delete_one({"_id": "lock:doc:1"})
+    scene.change("ready", awaited=None)
+
+    assert list(await scene.store.check()) == [
+        "gate lock:doc:1: its document is missing",
+        f"gate latch:{scene.tasks['ready']}: the end of its task will not open it",
+    ]
 
 
 async def test_a_history_without_its_task_is_found(scene: Scene) -> None:

@@ -11,6 +11,7 @@ from pymongo.asynchronous.database import AsyncDatabase
 from tests.integration.mongo.watching import Document, Watch, explain, searches, walks
 
 from holdfast.core.attempt import Report
+from holdfast.core.gate import Gate, GateKind
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State, TaskId, WorkerId
 from holdfast.stores.mongo.store import MongoStore
@@ -25,7 +26,7 @@ from holdfast.testing.factories import (
 )
 
 NOBODY = WorkerId("nobody")
-LARGE = frozenset({"tasks", "history"})
+LARGE = frozenset({"tasks", "history", "gates"})
 """The collections that grow with the work."""
 
 
@@ -66,18 +67,33 @@ async def submit_with_keys(scene: Scene) -> None:
     await scene.store.add([*new_tasks(2), task], idempotency_window=WINDOW)
 
 
+def gates_of(*others: Gate) -> tuple[Gate, ...]:
+    return (*others, Gate(GateKind.LIMIT, "acme", 2), Gate(GateKind.RATE, "mail", 2, 60.0))
+
+
+async def submit_with_gates(scene: Scene) -> None:
+    latch = Gate(GateKind.LATCH, scene.tasks["ready"])
+    await scene.store.add(
+        [new_task(gates=gates_of(latch)), new_task(gates=gates_of())], idempotency_window=WINDOW
+    )
+
+
 VERBS: dict[str, Verb] = {
     "claim from all queues": claim,
     "claim from one queue": lambda scene: claim(scene, "mail"),
     "claim from two queues": lambda scene: claim(scene, "mail", "default"),
     "claim locked tasks": lambda scene: claim(scene, "locked"),
+    "claim rated tasks": lambda scene: claim(scene, "gated"),
+    "submit with gates": submit_with_gates,
+    "why at a gate": lambda scene: scene.store.standing(scene.tasks["gated"]),
+    "cancel at a gate": lambda scene: scene.store.cancel(scene.only("gated"), limit=1),
     "report and settle": settle,
     "submit with keys": submit_with_keys,
     "ask for orphans": lambda scene: scene.store.orphans(limit=10),
     "ask what to stop": lambda scene: scene.store.cancel_requests(scene.worker),
     "get": lambda scene: scene.store.get(scene.tasks["ready"]),
     "history": lambda scene: scene.store.history(scene.tasks["ready"]),
-    "ask who is next": lambda scene: scene.store.next_in_line(["doc:0", "doc:1"]),
+    "look at gates": lambda scene: scene.store.gates(names=["limit:acme"], limit=10),
     "why": lambda scene: scene.store.standing(scene.tasks["ready"]),
     "why blocked": lambda scene: scene.store.standing(scene.tasks["blocked"]),
     "stats": lambda scene: scene.store.stats(),
@@ -131,8 +147,13 @@ async def scene(store: MongoStore) -> Scene:
     locked = [new_task(queue="locked", lock=f"doc:{n % 3}") for n in range(6)]
     ready, *others = new_tasks(8, queue="mail")
     later = new_tasks(3, delay=60.0)
-    await store.add([*locked, ready, *others, *later, *new_tasks(8)], idempotency_window=WINDOW)
-    names = {"ended": ended, "running": running, "ready": ready, "blocked": locked[-1]}
+    gated = new_tasks(4, queue="gated", gates=gates_of())
+    every = [*locked, *gated, ready, *others, *later, *new_tasks(8)]
+    await store.add(every, idempotency_window=WINDOW)
+    names = {
+        "ended": ended, "running": running, "ready": ready, "blocked": locked[-1],
+        "gated": gated[-1],
+    }  # fmt: skip
     return Scene(store, worker.id, {name: task.id for name, task in names.items()})
 
 

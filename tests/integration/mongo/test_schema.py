@@ -12,7 +12,7 @@ from pymongo.asynchronous.database import AsyncDatabase
 from tests.kit.servers.mongo import MongoServer
 
 from holdfast.errors import SchemaMismatch, StoreError
-from holdfast.stores.mongo.schema import BOARD, INDEXES, NEVER
+from holdfast.stores.mongo.schema import BOARD, INDEXES, NEVER, VERSION
 from holdfast.stores.mongo.store import MongoStore
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import WINDOW, new_tasks
@@ -39,7 +39,7 @@ async def test_many_that_open_an_empty_database_at_once_all_find_it_ready(
 
     await asyncio.gather(*(store.open() for store in stores))
 
-    assert [await store.schema_version() for store in stores] == [2] * 4
+    assert [await store.schema_version() for store in stores] == [VERSION] * 4
     wanted = {index.name for index in INDEXES["tasks"]}
     assert await names(database, "holdfast.tasks") == {"_id_", *wanted}
     for store in stores:
@@ -56,7 +56,7 @@ async def test_the_version_can_be_asked_without_making_anything(
 async def test_migrate_says_what_it_did_and_is_done_once(fresh_mongo: str) -> None:
     store = MongoStore(fresh_mongo)
 
-    assert list(await store.migrate()) == [2]
+    assert list(await store.migrate()) == [VERSION]
     assert list(await store.migrate()) == []
 
 
@@ -76,7 +76,7 @@ async def test_a_dropped_index_is_missed_and_made_again(
 async def test_a_newer_version_is_refused(fresh_mongo: str, database: Database) -> None:
     async with MongoStore(fresh_mongo):
         pass
-    await database["holdfast.state"].update_one({"_id": BOARD}, {"$set": {"schema": 3}})
+    await database["holdfast.state"].update_one({"_id": BOARD}, {"$set": {"schema": VERSION + 1}})
 
     for refused in (MongoStore(fresh_mongo).open, MongoStore(fresh_mongo).migrate):
         with pytest.raises(SchemaMismatch, match="newer Holdfast"):
@@ -134,7 +134,7 @@ async def test_a_test_clock_makes_no_index_that_removes_by_the_real_one(
 def test_the_script_names_every_index(fresh_mongo: str) -> None:
     version, script = schema_script(f"{fresh_mongo}?schema=jobs")
 
-    assert version == 2
+    assert version == VERSION
     assert script.count("createIndex") == sum(len(indexes) for indexes in INDEXES.values())
     assert 'db.getCollection("jobs.tasks").createIndex({"holds": 1}' in script
 

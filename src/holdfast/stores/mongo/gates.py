@@ -38,7 +38,7 @@ class KeepsGates(Connected):
             return []
         where: Document = {"$gt": after}
         if names is not None:
-            where["$in"] = sorted({name for name in names if can_be_text(name)})
+            where = {"$in": sorted({n for n in names if n > after and can_be_text(n)})}
         async with self._server() as db:
             found = await db.gates.find({"_id": where}).sort("_id", 1).limit(limit).to_list()
             return await gate_states(db, found)
