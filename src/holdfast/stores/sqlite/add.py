@@ -11,7 +11,7 @@ from holdfast.core.gate import Gate, GateKind, gates_text, to_pass
 from holdfast.core.task import Added, NewTask, State, SubmitOutcome, TaskId
 from holdfast.errors import IdempotencyConflict
 from holdfast.stores.columns import in_us, span_us
-from holdfast.stores.sqlite.gates import announce, first_gate, let_pass
+from holdfast.stores.sqlite.gates import announce, let_pass
 from holdfast.stores.sqlite.queries import TASKS, Row, as_json, run_many
 from holdfast.stores.sqlite.tally import BLOCKED, READY, WAITING
 from holdfast.stores.sqlite.writer import Unit
@@ -142,11 +142,13 @@ def _put_before_gates(unit: Unit, gated: Sequence[NewTask], now: int) -> None:
     specs: dict[str, Gate] = {}
     touched: set[str] = set()
     for new in gated:
-        text = gates_text(to_pass(new.lock, new.gates)) if new.gates else None
-        gate = first_gate(new.lock, text)
-        touched |= set() if gate is None else {gate}
+        gates = to_pass(new.lock, new.gates)
+        if gates:
+            touched.add(gates[0].name)
         if new.gates or new.counts:
-            rows.append((new.id, text, as_json(new.counts) if new.counts else None, gate))
+            text = gates_text(gates) if new.gates else None
+            counts = as_json(new.counts) if new.counts else None
+            rows.append((new.id, text, counts, gates[0].name if gates else None))
             specs |= {each.name: each for each in new.gates if each.kind not in _SPECLESS}
     run_many(unit.db, TASKS["set_gates"], rows)
     let_pass(unit, touched | announce(unit, specs), now, specs)

@@ -123,7 +123,7 @@ class ReadyRows(NamedTuple):
     number: int
     locked: int
     expiring: int
-    gated: int
+    rated: int
 
     def rows(self) -> list[list[Json]]:
         """A row for each, in order, its payload at the end."""
@@ -156,7 +156,7 @@ class Taken(NamedTuple):
         )
 
 
-_SEQ, _ID, _LANE, _SIZE, _REST, _LOCK_IN_REST, _GATES_IN_REST = 0, 2, 3, 4, 9, 0, 7
+_SEQ, _ID, _LANE, _SIZE, _REST, _LOCK_IN_REST = 0, 2, 3, 4, 9, 0
 
 
 def take(unit: Unit, ask: Ask, view: View, now: int) -> Taken:
@@ -171,8 +171,8 @@ def take(unit: Unit, ask: Ask, view: View, now: int) -> Taken:
         unit.db.execute(CLAIMS["no_longer_expiring"], (line.seqs,))
     fences = _give_fences(unit, line) if line.locked else {}
     next_due = view.next_due
-    if line.gated:
-        look_at = start(unit, _in_rest(line, _GATES_IN_REST).values(), now)
+    if line.rated:
+        look_at = start(unit, line.seqs, now)
         if look_at is not None:
             next_due = min(next_due or math.inf, (look_at - now) / 1e6)
     for lane, number in _by_lane(lanes, line).items():
@@ -198,20 +198,15 @@ def _by_lane(lanes: Sequence[int], line: ReadyRows) -> Mapping[int, int]:
 
 def _give_fences(unit: Unit, line: ReadyRows) -> dict[int, int]:
     """Number the holders of locks: every number is larger than all given before."""
-    locked = list(_in_rest(line, _LOCK_IN_REST))
+    locked = [
+        row[_SEQ]
+        for row in line.rows()
+        if isinstance(row[_REST], list) and row[_REST][_LOCK_IN_REST] is not None
+    ]
     (last,) = unit.db.execute(STATS["next_fences"], (len(locked),)).fetchone()
     fences = dict(zip(locked, range(last - len(locked) + 1, last + 1), strict=True))
     run_many(unit.db, CLAIMS["give_fences"], list(fences.items()))
     return fences
-
-
-def _in_rest(line: ReadyRows, which: int) -> dict[int, str]:
-    """One of the values of tasks that are not plain, where it is not None, by row number."""
-    return {
-        row[_SEQ]: row[_REST][which]
-        for row in line.rows()
-        if row[_REST] is not None and row[_REST][which] is not None
-    }
 
 
 def _claims(taken: Taken, line: ReadyRows, numbers: RowNumbers) -> list[Claim]:
@@ -219,7 +214,7 @@ def _claims(taken: Taken, line: ReadyRows, numbers: RowNumbers) -> list[Claim]:
     worker_id, fences = taken.worker_id, taken.fences
     lanes = {lane.id: (lane.queue, lane.priority) for lane in taken.lanes.values()}
     rows = line.rows()
-    gated = [row[_SEQ] for row in rows if row[_REST] is not None and _is_gated(row[_REST])]
+    gated = [row[_SEQ] for row in rows if (rest := row[_REST]) and (rest == 1 or rest[-1])]
     numbers.learn([row[_ID] for row in rows], [row[_SEQ] for row in rows], gated)
     return [
         tuple.__new__(Claim, (
@@ -227,7 +222,7 @@ def _claims(taken: Taken, line: ReadyRows, numbers: RowNumbers) -> list[Claim]:
             None if timeout is None else float(timeout), None, None, None, _SUBMITTED, None, None,
             False,
         ))
-        if rest is None
+        if rest is None or rest == 1
         else _claim_with(
             rest, task_id, attempt + 1, worker_id, name, lanes[lane], payload, max_retries,
             timeout, fences.get(seq),
@@ -235,11 +230,6 @@ def _claims(taken: Taken, line: ReadyRows, numbers: RowNumbers) -> list[Claim]:
         for seq, _, task_id, lane, _, attempt, name, max_retries, timeout, rest, payload
         in rows
     ]  # fmt: skip
-
-
-def _is_gated(rest: list[Json]) -> bool:
-    lock, *_, gates, counts = rest
-    return lock is not None or gates is not None or counts is not None
 
 
 def _claim_with(
@@ -255,7 +245,7 @@ def _claim_with(
     fence: int | None,
 ) -> Claim:
     """A claim with a lock, an earlier attempt, or anything else that is not plain."""
-    lock, charged, crash_count, retry, cause, trace, owner, _, _ = rest
+    lock, charged, crash_count, retry, cause, trace, owner, _ = rest
     return Claim(
         task_id, attempt, worker_id, name, *lane, payload, charged, max_retries, crash_count,
         None if timeout is None else float(timeout), retry, lock, fence, _CAUSES[cause], trace,

@@ -17,7 +17,6 @@ from holdfast.core.gate import (
     GateState,
     gates_from,
     kind_of,
-    to_pass,
 )
 from holdfast.core.passing import SLICE, GateRow, Line, Parked, state_of
 from holdfast.core.task import Json, TaskId
@@ -28,6 +27,8 @@ from holdfast.stores.sqlite.values import safe_text
 LOCK: Final = f"{GateKind.LOCK}:"
 LATCH: Final = f"{GateKind.LATCH}:"
 
+_GATES: Final = 2
+
 
 class TaskRow(NamedTuple):
     """Where a task is in the tables."""
@@ -36,17 +37,24 @@ class TaskRow(NamedTuple):
     lane: int
 
 
+Found = Sequence[Json]
+"""Rank, id, gates, passed, lock, row number and lane of a task."""
+
+
 @dataclass(slots=True)
 class Lines:
     """Gates of one kind with those who stand before them. `new_latches` are of tasks that do not
-    know yet that somebody stands behind their end.
+    know yet that somebody stands behind their end. `handed_on` are locks of tasks that have no
+    other gate, which is most: who passes, and who steps back for it. The statement that found
+    them has decided all that there is to decide.
     """
 
     lines: list[Line] = field(default_factory=list)
     rows: dict[TaskId, TaskRow] = field(default_factory=dict)
     new_latches: list[str] = field(default_factory=list)
+    handed_on: list[tuple[str, Found, Found | None]] = field(default_factory=list)
 
-    def parked(self, found: Sequence[Json]) -> Parked:
+    def parked(self, found: Found) -> Parked:
         rank, task_id, gates, passed, lock, seq, lane = found
         self.rows[task_id] = TaskRow(seq, lane)
         return Parked(rank, task_id, gates_of(lock, gates), passed)
@@ -54,7 +62,9 @@ class Lines:
 
 def gates_of(lock: str | None, gates: str | None) -> tuple[Gate, ...]:
     """All gates of a task, in the order of passing."""
-    return to_pass(lock, ()) if gates is None else gates_from(gates)
+    if gates is not None:
+        return gates_from(gates)
+    return () if lock is None else (Gate(GateKind.LOCK, lock),)
 
 
 def gate_rows(db: sqlite3.Connection, names: Collection[str]) -> list[GateRow]:
@@ -113,12 +123,12 @@ def read_lines(
     return lines
 
 
-def _first(db: sqlite3.Connection, rooms: Mapping[str, int]) -> dict[str, list[Sequence[Json]]]:
+def _first(db: sqlite3.Connection, rooms: Mapping[str, int]) -> dict[str, list[Found]]:
     """Who stands first before each of the gates, one more than has room."""
     by_room = defaultdict[int, list[str]](list)
     for name, room in rooms.items():
         by_room[room].append(name)
-    found: dict[str, list[Sequence[Json]]] = {}
+    found: dict[str, list[Found]] = {}
     for room, names in by_room.items():
         asked = {"names": as_json(names), "most": room + 1}
         (lines,) = db.execute(GATES["lines"], asked).fetchone()
@@ -130,6 +140,9 @@ def _lock_lines(db: sqlite3.Connection, names: Sequence[str]) -> Lines:
     (found,) = db.execute(GATES["lock_lines"], (as_json(names),)).fetchone()
     lines = Lines()
     for name, first, held_by in orjson.loads(found):
+        if first[_GATES] is None and (held_by is None or held_by[_GATES] is None):
+            lines.handed_on.append((name, first, held_by))
+            continue
         row = GateRow(name, held=0 if held_by is None else 1)
         holder = None if held_by is None else lines.parked(held_by)
         lines.lines.append(Line(row, [lines.parked(first)], _that_may_be_overtaken(holder)))

@@ -158,13 +158,9 @@ def announce(unit: Unit, specs: Mapping[str, Gate]) -> set[str]:
     return {row.name for row in changed}
 
 
-def start(unit: Unit, gates: Iterable[str], now: int) -> int | None:
-    """Tasks with these gates begin to run: rates count starts. When to look at those again."""
-    starts = Counter(
-        gate.name for text in gates for gate in gates_from(text) if gate.kind is GateKind.RATE
-    )
-    if not starts:
-        return None
+def start(unit: Unit, seqs: str, now: int) -> int | None:
+    """Tasks begin to run: rates count starts. When to look at those again."""
+    starts = dict(unit.db.execute(GATES["starts"], (seqs,)).fetchall())
     rows = gate_rows(unit.db, starts)
     for row in rows:
         row.start(starts[row.name], now)
@@ -195,6 +191,7 @@ def let_pass(
         names, touched = next_stage(touched)
         found = read_lines(unit.db, names, now, specs)
         await_ends(unit, found.new_latches)
+        _hand_on(unit, found)
         moves = passing.let_pass(found.lines, now)
         _move(unit, moves, found)
         touched |= moves.touched
@@ -207,6 +204,28 @@ def look_again(unit: Unit, now: int) -> None:
     let_pass(unit, set(orjson.loads(found)), now)
 
 
+def _hand_on(unit: Unit, found: Lines) -> None:
+    """Give locks to the first who stand there, who have no other gate."""
+    back: list[Row] = []
+    ready: list[int] = []
+    for name, (_, first, _, _, _, seq, lane), holder in found.handed_on:
+        if holder is not None:
+            back.append((holder[-2], name, 0, 0))
+            unit.tally.move(holder[-1], READY, BLOCKED)
+            unit.passed.pop(holder[1], None)
+        ready.append(seq)
+        unit.tally.move(lane, BLOCKED, READY)
+        unit.passed[first] = lane
+    _write_moves(unit, back, ready)
+
+
+def _write_moves(unit: Unit, parked: Sequence[Row], ready: Sequence[int]) -> None:
+    """Those who step back first: a lock has one holder at any time."""
+    run_many(unit.db, GATES["park"], parked)
+    if ready:
+        unit.db.execute(GATES["make_ready"], (as_json(ready),))
+
+
 def _move(unit: Unit, moves: Moves, found: Lines) -> None:
     for one in moves.back:
         unit.tally.move(found.rows[one.id].lane, READY, BLOCKED)
@@ -217,9 +236,7 @@ def _move(unit: Unit, moves: Moves, found: Lines) -> None:
         lane = found.rows[one.id].lane
         unit.tally.move(lane, BLOCKED, READY)
         unit.passed[one.id] = lane
-    if moves.ready:
-        seqs = [found.rows[one.id].seq for one in moves.ready]
-        unit.db.execute(GATES["make_ready"], (as_json(seqs),))
+    _write_moves(unit, (), [found.rows[one.id].seq for one in moves.ready])
     _put(unit, [row for row in moves.gates if row.kind is not GateKind.LOCK])
     _forget(unit, "forget", moves.idle)
 

@@ -56,29 +56,39 @@ SELECT
     json_group_array(json_array(
         seq, rank, id, lane, length(payload), attempt, name, max_retries, timeout,
         iif(
-            cause = 'submitted' AND coalesce(lock_key, gates, counts, retry, trace, owner) IS NULL, NULL,
-            json_array(lock_key, charged, crash_count, retry, cause, trace, owner, gates, counts)
+            cause = 'submitted' AND coalesce(lock_key, retry, trace, owner) IS NULL,
+            iif(coalesce(gates, counts) IS NULL, NULL, 1),
+            json_array(
+                lock_key, charged, crash_count, retry, cause, trace, owner,
+                coalesce(lock_key, gates, counts) IS NOT NULL
+            )
         )
     )),
     CAST(group_concat(payload, '') AS BLOB),
-    json_group_array(seq), count(*), count(lock_key), count(expiry), count(gates)
+    json_group_array(seq), count(*), count(lock_key), count(expiry),
+    count(nullif(instr(gates, '["rate",'), 0))
 FROM (SELECT task.* FROM line CROSS JOIN task ON task.seq = line.seq);
 
 -- name: first_in_lane
 -- The same for a single lane, which is common and a quarter cheaper.
 -- One row comes back, not one per task: see `switch_interval`. Payloads are strung together, to be cut by
 -- their lengths: JSON could not hold them byte by byte. What a first attempt of a plain task has no
--- use for is left out: JSON costs by the value.
+-- use for is left out: JSON costs by the value. It is 1 if the task has to do with gates.
 SELECT
     json_group_array(json_array(
         seq, rank, id, lane, length(payload), attempt, name, max_retries, timeout,
         iif(
-            cause = 'submitted' AND coalesce(lock_key, gates, counts, retry, trace, owner) IS NULL, NULL,
-            json_array(lock_key, charged, crash_count, retry, cause, trace, owner, gates, counts)
+            cause = 'submitted' AND coalesce(lock_key, retry, trace, owner) IS NULL,
+            iif(coalesce(gates, counts) IS NULL, NULL, 1),
+            json_array(
+                lock_key, charged, crash_count, retry, cause, trace, owner,
+                coalesce(lock_key, gates, counts) IS NOT NULL
+            )
         )
     )),
     CAST(group_concat(payload, '') AS BLOB),
-    json_group_array(seq), count(*), count(lock_key), count(expiry), count(gates)
+    json_group_array(seq), count(*), count(lock_key), count(expiry),
+    count(nullif(instr(gates, '["rate",'), 0))
 FROM (SELECT * FROM task WHERE place = 1 AND lane = :lanes ->> 0 ORDER BY rank, id LIMIT :limit);
 
 -- name: start

@@ -17,6 +17,14 @@ UPDATE gate SET held = held - (given.value ->> 1)
 FROM json_each(?) AS given
 WHERE gate.name = given.value ->> 0;
 
+-- name: starts
+SELECT 'rate:' || (gate.value ->> 1), count(*)
+FROM json_each(?) AS started
+CROSS JOIN task ON task.seq = started.value
+CROSS JOIN json_each(task.gates) AS gate
+WHERE gate.value ->> 0 = 'rate'
+GROUP BY 1;
+
 -- name: contested
 -- Those that somebody stands before.
 SELECT json_group_array(wanted.value) FROM json_each(?) AS wanted
@@ -40,8 +48,8 @@ SELECT json_group_array(json_array(wanted.value, json((
 FROM json_each(:names) AS wanted;
 
 -- name: lock_lines
--- The first who stands before each of the locks, and its holder: unless that has started or stands
--- before another gate, as nobody passes then.
+-- The first who stands before each of the locks, and its holder: unless that has started, stands
+-- before another gate or stands first, as nobody passes then.
 SELECT json_group_array(json_array(
     wanted.value,
     json_array(
@@ -57,7 +65,8 @@ CROSS JOIN task AS first ON first.seq = (
     SELECT seq FROM task WHERE waits_for = wanted.value ORDER BY rank, id LIMIT 1
 )
 LEFT JOIN task AS holder ON holder.holds = substr(wanted.value, 6)
-WHERE holder.seq IS NULL OR holder.place = 1;
+WHERE holder.seq IS NULL
+OR (holder.place = 1 AND (first.rank, first.id) < (holder.rank, holder.id));
 
 -- name: unfinished
 -- Those of the latches that will be opened by the end of a task.
