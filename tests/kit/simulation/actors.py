@@ -351,7 +351,8 @@ class Operator(Process):
         rng, store = self.world.rng, self.store
         draw, where, limit = rng.random(), self._where(), rng.choice((1, 2, 100))
         if self.world.gated.is_on and rng.random() < 0.2:
-            await store.commit(Changes("", capacities=[self.world.gated.capacity()]))
+            capacity = self.world.gated.capacity(self.ledger.book.gates.busy())
+            await store.commit(Changes("", capacities=[capacity]))
         elif draw < 0.15:
             await store.cancel(where, limit=limit)
         elif draw < 0.3:
@@ -387,7 +388,8 @@ class Operator(Process):
 def changes(world: World) -> Changes:
     """A record or two of few, of a version that may be right, and perhaps tasks and counts."""
     rng = world.rng
-    tasks = [new_task(world) for _ in range(rng.choice((1, 2, 3)))] if rng.random() < 0.6 else ()
+    number = rng.choice((1, 2, 3)) if world.gated.is_on else 1
+    tasks = [new_task(world) for _ in range(number)] if rng.random() < 0.6 else ()
     tasks, counts = world.gated.fan(tasks) if tasks else ((), ())
     keys = rng.sample(("a", "b", "c"), rng.choice((1, 1, 2)))
     versions = (None, 0, 0, 1, 1, 2, 3)

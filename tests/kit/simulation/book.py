@@ -86,14 +86,18 @@ class Book:
         if new.idempotency_key is not None:
             self.keys[new.idempotency_key] = (new.id, new.fingerprint, now + us(window))
 
-    def move_on(self, now: int) -> None:
-        """At a claim, what has expired ends and what is due becomes eligible."""
+    def move_on(self, now: int) -> bool:
+        """At a claim, what has expired ends and what is due becomes eligible. Whether any did."""
+        moved = False
         for known in self.tasks.values():
             if known.place in (Place.WAITING, Place.ELIGIBLE):
                 if known.expires is not None and known.expires <= now:
                     self.finish(known, State.CANCELLED, Reason.EXPIRED, now)
-                elif known.place is Place.WAITING:
+                    moved = True
+                elif known.place is Place.WAITING and known.run_at <= now:
                     known.become_eligible(now)
+                    moved = True
+        return moved
 
     def fits(
         self, known: Known, queues: Collection[str] | None, capabilities: frozenset[str]
@@ -184,7 +188,7 @@ class Book:
         unfinished = [k for k in self.tasks.values() if k.place is not Place.DONE]
         if any(k.place is Place.RUNNING or k.is_ready for k in unfinished):
             return None
-        standing = {k.gates[k.past].name for k in unfinished if k.place is Place.ELIGIBLE}
+        standing = {k.names[k.past] for k in unfinished if k.place is Place.ELIGIBLE}
         opening = [self.gates.opens_at(name) for name in standing if name.startswith("rate:")]
         dues = [k.run_at for k in unfinished if k.place is Place.WAITING]
         return min((*dues, *(at for at in opening if at is not None)), default=0)

@@ -115,18 +115,28 @@ class GateBook:
         starts = self.starts.get(name)
         return min(starts) + round(self._specs[name].period * 1_000_000) if starts else None
 
+    def busy(self) -> list[str]:
+        """Gates with a capacity before which somebody stands."""
+        blocked = (k for k in self._tasks.values() if k.place is Place.ELIGIBLE and not k.is_ready)
+        names = {known.names[known.past] for known in blocked}
+        return sorted(name for name in names if not name.startswith(("latch:", "lock:")))
+
+    def is_timed(self) -> bool:
+        """Whether somebody stands before a rate: time alone may let him pass."""
+        eligible = (k for k in self._tasks.values() if k.gates and k.place is Place.ELIGIBLE)
+        return any(
+            k.past < len(k.gates) and k.gates[k.past].kind is GateKind.RATE for k in eligible
+        )
+
     def openings(self, knowns: Iterable[Known], now: int) -> Iterator[int]:
         """When time will let some of these pass a rate."""
-        holding, _, _ = self._lines()
-        for known in knowns:
-            is_blocked = known.place is Place.ELIGIBLE and not known.is_ready
-            if is_blocked and known.gates[known.past].kind is GateKind.RATE:
-                name = known.gates[known.past].name
-                at = self.opens_at(name)
-                if at is not None and now == self._latest:
-                    used = len(holding[name]) + self.used(name, at)
-                    if used < self.allowed(name)[0]:
-                        yield at
+        holding, standing, _ = self._lines()
+        for name in [name for name in standing if name.startswith("rate:")]:
+            at = self.opens_at(name)
+            if at is not None and now == self._latest and any(k in knowns for k in standing[name]):
+                used = len(holding[name]) + self.used(name, at)
+                if used < self.allowed(name)[0]:
+                    yield at
 
     def judge(self, now: int, *, by_claim: bool) -> Iterator[Finding]:
         """Whether this step let the right ones pass, and nobody else. Then it is over."""
@@ -178,17 +188,18 @@ class GateBook:
         holding, standing, passed = Lines(list), Lines(list), Lines(list)
         for known in self._tasks.values():
             running = known.place is Place.RUNNING
-            if not known.gates or not (running or known.place is Place.ELIGIBLE):
+            if not (known.gates and (running or known.place is Place.ELIGIBLE)):
                 continue
             before = -1 if known.was is None else known.was
-            for number, gate in enumerate(known.gates):
+            for number, name in enumerate(known.names):
                 if number == known.past:
-                    standing[gate.name].append(known)
+                    standing[name].append(known)
                     break
                 if before <= number:
-                    passed[gate.name].append(known)
-                if gate.kind is not GateKind.LATCH and not (running and gate.kind is GateKind.RATE):
-                    holding[gate.name].append(known)
+                    passed[name].append(known)
+                kind = known.gates[number].kind
+                if kind is not GateKind.LATCH and not (running and kind is GateKind.RATE):
+                    holding[name].append(known)
         return holding, standing, passed
 
     def _judge_latch(
@@ -255,13 +266,14 @@ class GateBook:
         self._peak.clear()
         self.shut.clear()
         for known in self._tasks.values():
-            known.was = known.past if known.place in (Place.ELIGIBLE, Place.RUNNING) else None
+            if known.gates:
+                is_there = known.place is Place.ELIGIBLE or known.place is Place.RUNNING
+                known.was = known.past if is_there else None
 
 
 def _was_at(name: str, known: Known) -> bool:
     """Whether it held the gate, or stood before it, a step ago."""
-    number = [gate.name for gate in known.gates].index(name)
-    return known.was is not None and known.was >= number
+    return known.was is not None and known.was >= known.names.index(name)
 
 
 def _gives_way(holder: Known, to: Known) -> bool:

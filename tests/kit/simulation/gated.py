@@ -10,9 +10,14 @@ from holdfast.core.task import NewTask, TaskId
 
 _RATES = {"slow": (1, 30.0), "fast": (2, 5.0)}
 _KINDS = (
-    *(GateKind.LATCH,) * 3, *(GateKind.LIMIT,) * 4, *(GateKind.RATE,) * 2,
-    GateKind.SHARE, GateKind.BREAKER,
-)  # fmt: skip
+    GateKind.LATCH,
+    GateKind.LATCH,
+    GateKind.LIMIT,
+    GateKind.LIMIT,
+    GateKind.RATE,
+    GateKind.SHARE,
+    GateKind.BREAKER,
+)
 _PINNED = ("limit:x", "limit:x", "limit:y", "share:s", "breaker:b", "rate:slow", "rate:fast")
 
 
@@ -22,6 +27,7 @@ class Gated:
     def __init__(self, rng: Random, often: float) -> None:
         self._rng = rng
         self._often = often
+        self._kinds = rng.sample(_KINDS, 2)  # few in one history, so that many meet
         self._ids: list[TaskId] = []  # of tasks that may or may not come to be
         self._groups = 0
 
@@ -67,13 +73,15 @@ class Gated:
         counts = [Count(name, max(1, len(members)))]
         return (last, *members) if rng.random() < 0.5 else (*members, last), counts
 
-    def capacity(self) -> Capacity:
-        """An operator's word on a gate."""
-        return Capacity(self._rng.choice(_PINNED), self._rng.choice((None, None, 0, 1, 2, 3)))
+    def capacity(self, busy: Sequence[str]) -> Capacity:
+        """An operator's word on a gate, mostly on one before which somebody stands."""
+        rng = self._rng
+        names = busy if busy and rng.random() < 0.7 else _PINNED
+        return Capacity(rng.choice(names), rng.choice((None, None, 0, 1, 2, 3)))
 
     def _gate(self) -> Gate:
         rng = self._rng
-        match kind := rng.choice(_KINDS):
+        match kind := rng.choice(self._kinds):
             case GateKind.LATCH if self._ids and rng.random() < 0.7:
                 return Gate(kind, rng.choice(self._ids[-4:]))
             case GateKind.LATCH:
@@ -82,11 +90,11 @@ class Gated:
                 key = rng.choice(tuple(_RATES))
                 return Gate(kind, key, *_RATES[key])
             case GateKind.LIMIT:
-                return Gate(kind, rng.choice("xxy"), rng.choice((1, 1, 2)))
+                return Gate(kind, rng.choice("xxxy"), rng.choice((1, 1, 1, 2)))
             case GateKind.SHARE:
                 return Gate(kind, "s", rng.choice((1, 2)))
             case _:
-                return Gate(kind, "b", 2)
+                return Gate(kind, "b", rng.choice((1, 2)))
 
     def _group(self, *, newest: bool = False) -> str:
         least = self._groups if newest else max(0, self._groups - 1)

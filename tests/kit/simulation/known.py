@@ -29,7 +29,7 @@ class Known:
 
     __slots__ = (
         "ahead", "attempt", "cancel_requested", "cause", "causes", "charged", "counts",
-        "crash_count", "ends", "expires", "fence", "finished", "gates", "new", "past", "place",
+        "crash_count", "ends", "expires", "fence", "finished", "gates", "names", "new", "past", "place",
         "rank", "reason", "refused", "result", "retrying", "run_at", "state", "was", "worker",
         "workers",
     )  # fmt: skip
@@ -56,7 +56,8 @@ class Known:
         self.workers: list[WorkerId] = []
         self.ends: dict[int, AttemptEnd] = {}
         self.refused: Counter[tuple[int, WorkerId]] = Counter()
-        self.gates = _in_order(new)
+        self.gates = _in_order(new) if new.lock or new.gates else ()
+        self.names = [gate.name for gate in self.gates]
         self.counts = new.counts
         self.past = 0  # how many of its gates it has passed
         self.was: int | None = None  # the same, a step before; None: it was in no line
@@ -109,17 +110,19 @@ class Known:
         expected = (
             shown, self.rank, self.attempt, self.worker, self.fence, self.charged,
             self.crash_count, self.cause, self.cancel_requested, self.reason, self.result,
+            self.counts,
         )  # fmt: skip
         found = (
             task.state, task.rank, task.attempt, task.worker_id, task.fence, task.charged,
             task.crash_count, task.cause, task.cancel_requested, task.reason, task.result,
+            task.counts,
         )  # fmt: skip
         if expected == found:
             due = _EPOCH + timedelta(microseconds=self.run_at)
             late = self.place is Place.WAITING and task.run_at != due
             return f"run_at is {task.run_at}, not {due}" if late else None
         names = "state rank attempt worker_id fence charged crash_count cause cancel_requested"
-        fields = [*names.split(), "reason", "result"]
+        fields = [*names.split(), "reason", "result", "counts"]
         return next(
             f"{name} is {got!r}, not {want!r}"
             for name, want, got in zip(fields, expected, found, strict=True)

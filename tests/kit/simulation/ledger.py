@@ -174,10 +174,11 @@ class Ledger:
         if not self.book.is_alive(worker_id):
             self._fail("dead_worker_claimed", None, f"{worker_id} is dead and may still claim")
         now = self._clock.now_us()
-        self.book.move_on(now)
+        moved = self.book.move_on(now)
         fitting = [k for k in self.book.tasks.values() if self.book.fits(k, queues, capabilities)]
-        chosen = {claim.task_id for claim in got.claims}
-        self._observe(but=chosen)
+        timed = self.book.gates.is_timed()
+        if moved or timed or got.claims:
+            self._observe(but={claim.task_id for claim in got.claims})
         ready = (k for k in fitting if k.is_ready)
         expected = sorted(ready, key=lambda k: k.order)[:limit]
         if [k.new.id for k in expected] != [c.task_id for c in got.claims]:
@@ -185,7 +186,8 @@ class Ledger:
             return
         for known, claim in zip(expected, got.claims, strict=True):
             self._start(known, claim, worker_id)
-        self._judge_gates(by_claim=True)
+        if moved or timed or got.claims:
+            self._judge_gates(by_claim=True)
         self._judge_next_due(fitting, got.next_due, now)
 
     def saved(
@@ -449,7 +451,8 @@ class Ledger:
 
     def _judge_next_due(self, fitting: list[Known], next_due: float | None, now: int) -> None:
         dues = [k.run_at for k in fitting if k.place is Place.WAITING]
-        dues += self.book.gates.openings(fitting, now)
+        if self.book.gates.is_timed():
+            dues += self.book.gates.openings(fitting, now)
         if dues:
             truth = (min(dues) - now) / 1e6
             if next_due is None or next_due > truth + 1e-5:
@@ -531,12 +534,12 @@ class Ledger:
         """How many gates a blocked task has passed."""
         if len(known.gates) == 1:
             return 0
-        standing, names = self._stands(known.new.id), [gate.name for gate in known.gates]
-        if standing is None or standing.gate is None or standing.gate.name not in names:
+        standing = self._stands(known.new.id)
+        if standing is None or standing.gate is None or standing.gate.name not in known.names:
             self._fail("standing", known.new.id, f"blocked, but stands nowhere: {standing}")
             return 0
         known.ahead = standing.ahead_at_gate
-        return names.index(standing.gate.name)
+        return known.names.index(standing.gate.name)
 
     def _judge_told(self) -> None:
         """Whoever stood before a gate and is ready now was told of."""
