@@ -19,6 +19,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from holdfast.core.gate import PARKED_CAP, Gate, GateKind, GateState, kind_of, place_of
+from holdfast.core.priority import MICROSECONDS
 from holdfast.core.task import TaskId
 
 SLICE: Final = 1000
@@ -37,7 +38,8 @@ class GateRow:
 
     `starts` are (how many, when the last of them was), oldest first; `look_at` is when to go
     through it again though nobody comes or leaves. Times in microseconds. Not `is_kept`: a latch
-    that nobody made, of a task that has ended or is unknown; it is open.
+    that nobody made, of a task that has ended or is unknown; it is open. `capacity` 0: somebody set
+    it (`pinned`) before a task said how many may pass.
     """
 
     name: str
@@ -66,6 +68,11 @@ class GateRow:
             return 0 if self.opened_at is None else SLICE
         started = sum(n for n, last in self.starts if last + self.period > now)
         return max(0, min(SLICE, self.allowed - self.held - started))
+
+    def hear(self, gate: Gate) -> None:
+        """The first who comes says how many may pass, if nobody has."""
+        if not self.capacity:
+            self.capacity, self.period = gate.capacity, round(gate.period * MICROSECONDS)
 
     def enter(self) -> None:
         if self.kind is not GateKind.LATCH:
@@ -196,6 +203,8 @@ def let_pass(lines: Iterable[Line], now: int) -> Moves:
             moves.back.append(holder._replace(passed=holder.passed - 1))
             gate.held -= 1
             parked = [parked[0], holder]  # noqa: PLW2901 - who else stands there stays anyway
+        if parked:
+            gate.hear(parked[0].gates[parked[0].passed])
         passing = parked[: gate.room(now)]
         for one in passing:
             gate.enter()

@@ -40,10 +40,10 @@ stands before or has set the capacity of leaves nothing behind, but for a latch 
 - *limit*, *share*, *breaker*: no more than its capacity hold it.
 - *rate*: those who passed and have not started, plus the starts of the last period, are no more
   than its capacity. The claim counts the start.
-- *latch*: closed until it was counted down as often as up (`Changes.counts`, `NewTask.counts`). Each
-  unfinished task has one of its own, whose key is its id, and which its end counts down. Unknown
-  ones are open. It opens once; a requeued task's own latch is closed until it ends again, and its end
-  counts no other latch a second time.
+- *latch*: closed until it was counted down as often as up (`Changes.counts`, `NewTask.counts`).
+  Each unfinished task has one of its own, whose key is its id, and which its end counts down.
+  Unknown ones are open. It opens once; a requeued task's own latch is closed until it ends again,
+  and its end counts no other latch a second time.
 
 A capacity is the one that the newest submit named, or the one set by `Changes.capacities`.
 

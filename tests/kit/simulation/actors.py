@@ -69,7 +69,7 @@ class Submitter(Process):
         while self.number > 0:
             batch = [new_task(self.world) for _ in range(2 if rng.random() < 0.3 else 1)]
             self.number -= len(batch)
-            await self._submit(batch)
+            await self._submit(self.world.gated.chained(batch))
             pause = 0.0 if self.world.is_healing else rng.choice((0.0, 0.0, 1.0, 20.0))
             await self.world.sleep(pause)
         self.done = True
@@ -92,7 +92,7 @@ class Submitter(Process):
 def new_task(world: World) -> NewTask:
     rng, pick = world.rng, world.rng.random
     priority = rng.choice(tuple(Priority))
-    return NewTask(
+    new = NewTask(
         id=uuid7(world.clock.wall_us // 1000, rng.getrandbits(74)),
         name=NAMES[2] if pick() < 0.05 else rng.choice(NAMES[:2]),
         payload=b"{}",
@@ -108,6 +108,7 @@ def new_task(world: World) -> NewTask:
         lock=rng.choice(("l1", "l2")) if pick() < 0.4 else None,
         requires=frozenset({"gpu"}) if pick() < 0.15 else frozenset(),
     )
+    return world.gated.dress(new)
 
 
 class Worker(Process):
@@ -301,7 +302,7 @@ class Rescuer(Process):
             _Nobody(),
             SETTINGS,
             clock=lambda: world.clock.mono,
-            waker=_AskedByHand(store, _Nobody().wake),
+            waker=Waker(_Nobody().wake),
         )
 
     async def live(self) -> None:
@@ -313,18 +314,6 @@ class Rescuer(Process):
 
     async def tick(self) -> float:
         return await self._agent.tick()
-
-
-class _AskedByHand(Waker):
-    """Asks who is next without an event loop, and wakes nobody."""
-
-    def _ask_soon(self) -> None: ...
-
-    async def finish(self) -> None:
-        keys, self._keys = self._keys, set()
-        if keys:
-            with suppress(StoreUnavailable):
-                await self._store.next_in_line(keys)
 
 
 class _Nobody(Dispatcher):
@@ -342,7 +331,9 @@ class _Nobody(Dispatcher):
 
 
 class Operator(Process):
-    """Cancels, requeues, pauses, discards, prunes and counts, at the worst moments."""
+    """Cancels, requeues, pauses, sets capacities, discards, prunes and counts, at the worst
+    moments.
+    """
 
     def __init__(self, world: World, store: ObservedStore, ledger: Ledger) -> None:
         super().__init__()
@@ -359,7 +350,10 @@ class Operator(Process):
     async def _act(self) -> None:
         rng, store = self.world.rng, self.store
         draw, where, limit = rng.random(), self._where(), rng.choice((1, 2, 100))
-        if draw < 0.15:
+        if self.world.gated.is_on and rng.random() < 0.2:
+            capacity = self.world.gated.capacity(self.ledger.book.gates.busy())
+            await store.commit(Changes("", capacities=[capacity]))
+        elif draw < 0.15:
             await store.cancel(where, limit=limit)
         elif draw < 0.3:
             await store.cancel(TaskFilter(states=frozenset({State.RUNNING})), limit=limit)
@@ -370,6 +364,8 @@ class Operator(Process):
             await store.pause(rng.choice(QUEUES))
         elif draw < 0.9:
             await store.resume(rng.choice(QUEUES))
+        elif draw < 0.91 and self.world.gated.is_on:
+            await store.gates(limit=1000)
         elif draw < 0.93:
             await store.discard(where, limit=limit)
         elif draw < 0.96:
@@ -390,9 +386,11 @@ class Operator(Process):
 
 
 def changes(world: World) -> Changes:
-    """A record or two of few, of a version that may be right, and perhaps a task."""
+    """A record or two of few, of a version that may be right, and perhaps tasks and counts."""
     rng = world.rng
-    tasks = (new_task(world),) if rng.random() < 0.6 else ()
+    number = rng.choice((1, 2, 3)) if world.gated.is_on else 1
+    tasks = [new_task(world) for _ in range(number)] if rng.random() < 0.6 else ()
+    tasks, counts = world.gated.fan(tasks) if tasks else ((), ())
     keys = rng.sample(("a", "b", "c"), rng.choice((1, 1, 2)))
     versions = (None, 0, 0, 1, 1, 2, 3)
     puts: list[Put | Delete] = [
@@ -400,7 +398,7 @@ def changes(world: World) -> Changes:
     ]
     if rng.random() < 0.3:
         puts[0] = Delete("note", keys[0], rng.choice(versions))
-    return Changes(f"{rng.getrandbits(64):x}", tasks, puts, WINDOW)
+    return Changes(f"{rng.getrandbits(64):x}", tasks, puts, WINDOW, counts)
 
 
 def lose(claim: Claim) -> Settlement:

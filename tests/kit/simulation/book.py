@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
+from tests.kit.simulation.gate_book import GateBook
 from tests.kit.simulation.known import Known, KnownWorker, Place
 
 from holdfast.core.attempt import Report, Settlement
@@ -28,6 +29,7 @@ class Book:
         self.keys: dict[str, tuple[TaskId, str | None, int]] = {}
         self.workers: dict[WorkerId, KnownWorker] = {}
         self.paused: set[str] = set()
+        self.gates = GateBook(self.tasks)
 
     def expected_answers(
         self, tasks: Sequence[NewTask], now: int
@@ -80,17 +82,22 @@ class Book:
         expires = None if new.expires_in is None else now + us(new.expires_in)
         known = self.tasks[new.id] = Known(new, run_at, expires)
         known.become_eligible(now)
+        self.gates.submitted(new)
         if new.idempotency_key is not None:
             self.keys[new.idempotency_key] = (new.id, new.fingerprint, now + us(window))
 
-    def move_on(self, now: int) -> None:
-        """At a claim, what has expired ends and what is due becomes eligible."""
+    def move_on(self, now: int) -> bool:
+        """At a claim, what has expired ends and what is due becomes eligible. Whether any did."""
+        moved = False
         for known in self.tasks.values():
             if known.place in (Place.WAITING, Place.ELIGIBLE):
                 if known.expires is not None and known.expires <= now:
-                    known.finish(State.CANCELLED, Reason.EXPIRED, now)
-                elif known.place is Place.WAITING:
+                    self.finish(known, State.CANCELLED, Reason.EXPIRED, now)
+                    moved = True
+                elif known.place is Place.WAITING and known.run_at <= now:
                     known.become_eligible(now)
+                    moved = True
+        return moved
 
     def fits(
         self, known: Known, queues: Collection[str] | None, capabilities: frozenset[str]
@@ -99,20 +106,9 @@ class Book:
         served = queues is None or queue in queues
         return served and queue not in self.paused and known.new.requires <= capabilities
 
-    def is_ready(self, known: Known) -> bool:
-        return known.place is Place.ELIGIBLE and self.blocker(known) is None
-
-    def blocker(self, known: Known) -> Known | None:
-        """Who has its lock: a running task, or one before it in line."""
-        if known.new.lock is None:
-            return None
-        for other in self.tasks.values():
-            if other.new.lock == known.new.lock and (
-                other.place is Place.RUNNING
-                or (other.place is Place.ELIGIBLE and other.order < known.order)
-            ):
-                return other
-        return None
+    def finish(self, known: Known, state: State, reason: Reason | None, now: int) -> None:
+        known.finish(state, reason, now)
+        self.gates.ended(known, now)
 
     def shown(self, known: Known) -> State:
         match known.place:
@@ -124,7 +120,7 @@ class Book:
             case Place.WAITING:
                 return State.RETRYING if known.retrying else State.QUEUED
             case Place.ELIGIBLE:
-                return State.BLOCKED if self.blocker(known) else State.QUEUED
+                return State.QUEUED if known.is_ready else State.BLOCKED
 
     def holds(self, known: Known, by: Settlement | Report) -> bool:
         return known.place is Place.RUNNING and (known.attempt, known.worker) == (
@@ -182,14 +178,17 @@ class Book:
             return "paused_started"
         if not self.fits(known, queues, capabilities):
             return "capability"
-        return "lock_overlap" if self.blocker(known) else "order"
+        return "order"
 
     def unfinished(self) -> list[TaskId]:
         return [k.new.id for k in self.tasks.values() if k.place is not Place.DONE]
 
     def next_due_us(self) -> int | None:
-        """When the next task is due, if all unfinished ones wait for their time."""
+        """When the next task is due, if no unfinished one can start before; 0: never."""
         unfinished = [k for k in self.tasks.values() if k.place is not Place.DONE]
-        if any(k.place is not Place.WAITING for k in unfinished):
+        if any(k.place is Place.RUNNING or k.is_ready for k in unfinished):
             return None
-        return min((k.run_at for k in unfinished), default=None)
+        standing = {k.names[k.past] for k in unfinished if k.place is Place.ELIGIBLE}
+        opening = [self.gates.opens_at(name) for name in standing if name.startswith("rate:")]
+        dues = [k.run_at for k in unfinished if k.place is Place.WAITING]
+        return min((*dues, *(at for at in opening if at is not None)), default=0)

@@ -23,11 +23,15 @@ from tests.kit.simulation.observed import Drive, Faults, ObservedStore
 from tests.kit.simulation.world import World
 
 from holdfast import pauses
+from holdfast.core.gate import Capacity, Count
 from holdfast.core.query import TaskFilter
+from holdfast.core.record import Changes
+from holdfast.core.stats import Standing
 from holdfast.core.task import Task, TaskId
 from holdfast.ports.clock import Clock
 from holdfast.ports.store import Store
 from holdfast.stores.memory import MemoryStore
+from holdfast.testing.factories import worker_info
 
 HEAL_STEPS = 6_000
 
@@ -41,6 +45,7 @@ class Setup:
     rescuer: type[Rescuer] = Rescuer
     worker: type[Worker] = Worker
     sets_clock_back: bool = True
+    gates: bool = True
 
 
 class Verdict(NamedTuple):
@@ -66,9 +71,12 @@ class History:
         self.seed = seed
         self.setup = setup
         rng = Random(seed)
-        self.world = World(rng)
+        self.world = World(rng, gates=setup.gates)
         self.store = setup.store(self.world.clock)
-        self.ledger = Ledger(self.world.clock, self._look, lease=LEASE, crash_limit=CRASH_LIMIT)
+        self.ledger = Ledger(
+            self.world.clock, self._look, self._stands, lease=LEASE, crash_limit=CRASH_LIMIT
+        )
+        self.store.passed_on = self.ledger.passed_on
         rate = rng.choice((0.0, 0.0, 0.05, 0.2))
         self.faults = Faults(rate, rate)
         self.violence = rng.choice((0.0, 0.02, 0.05))
@@ -88,6 +96,8 @@ class History:
             self._live()
             if not self.ledger.broken:
                 self._judge(self._pictures())
+            if not self.ledger.broken and self.world.gated.is_on:
+                self._judge_gates()
         finally:
             self.world.end()
             drive(self.store.close())
@@ -119,6 +129,8 @@ class History:
         self.world.is_healing = True
         for queue in QUEUES:
             self.ledger.resumed(queue, self.setup.drive(pauses.resume(self.store, queue)))
+        shut = [name for name, capacity in self.ledger.book.gates.pins.items() if capacity == 0]
+        self._commit(Changes("heal", capacities=[Capacity(name, None) for name in shut]))
         for step in range(HEAL_STEPS):
             if step % 10 == 0:
                 self._keep_able_worker()
@@ -130,10 +142,19 @@ class History:
                 return
 
     def _skip_waiting(self) -> None:
-        """Nobody runs and nothing is due: go on to the next due instant."""
+        """Nobody runs and nothing is due: go on to the next due instant. If there is none, the
+        groups that were counted up too often are counted down.
+        """
         due = self.ledger.book.next_due_us()
-        if due is not None and due > self.world.clock.wall_us:
+        if due == 0:
+            left = {name: latch.left for name, latch in self.ledger.book.gates.latches.items()}
+            counts = [Count(name, -number) for name, number in left.items() if number]
+            self._commit(Changes("heal", counts=counts))
+        elif due is not None and due > self.world.clock.wall_us:
             self.world.clock.jump((due - self.world.clock.wall_us) / 1e6 + 0.001)
+
+    def _commit(self, changes: Changes) -> None:
+        self.ledger.committed(changes, self.setup.drive(self.store.commit(changes)), {})
 
     def _pending(self) -> bool:
         return bool(self.ledger.book.unfinished())
@@ -194,6 +215,9 @@ class History:
     def _look(self, task_id: TaskId) -> Task | None:
         return self.setup.drive(self.store.get(task_id))
 
+    def _stands(self, task_id: TaskId) -> Standing | None:
+        return self.setup.drive(self.store.standing(task_id))
+
     def _pictures(self) -> list[Picture]:
         drive = self.setup.drive
         tasks = drive(self.store.list(TaskFilter(), limit=1000)).tasks
@@ -210,6 +234,16 @@ class History:
         )
         ledger.close(pictures)
         ledger.counted(self.setup.drive(self.store.stats()))
+
+    def _judge_gates(self) -> None:
+        """Nobody is left: a period later nothing is known of gates but open latches and pins."""
+        drive, store, last = self.setup.drive, self.store, worker_info()
+        self.world.clock.jump(40_000.0)
+        drive(store.register(last))
+        drive(store.claim(last.id, queues=None, capabilities=frozenset(), limit=1))
+        gates = self.ledger.book.gates
+        gates.starts.clear()
+        self.ledger.listed(drive(store.gates(limit=1000)))
 
 
 def run_history(seed: int, setup: Setup | None = None) -> Verdict:

@@ -8,13 +8,15 @@ from enum import Enum, auto
 
 from tests.kit.checker import Picture
 
+from holdfast.core.gate import Gate, GateKind
 from holdfast.core.task import AttemptEnd, Cause, NewTask, Reason, State, Task, WorkerId
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ORDER = ("latch", "breaker", "lock", "limit", "share", "rate")
 
 
 class Place(Enum):
-    """Where a task is by `ports/store.py`. Ready and blocked are one; only the lock parts them."""
+    """Where a task is by `ports/store.py`. Ready and blocked are one; only its gates part them."""
 
     WAITING = auto()
     ELIGIBLE = auto()
@@ -26,9 +28,10 @@ class Known:
     """What the store must say about one task."""
 
     __slots__ = (
-        "attempt", "cancel_requested", "cause", "causes", "charged", "crash_count", "ends",
-        "expires", "fence", "finished", "new", "place", "rank", "reason", "refused", "result",
-        "retrying", "run_at", "state", "worker", "workers",
+        "ahead", "attempt", "cancel_requested", "cause", "causes", "charged", "counts",
+        "crash_count", "ends", "expires", "fence", "finished", "gates", "names", "new", "past", "place",
+        "rank", "reason", "refused", "result", "retrying", "run_at", "state", "was", "worker",
+        "workers",
     )  # fmt: skip
 
     def __init__(self, new: NewTask, run_at: int, expires: int | None) -> None:
@@ -53,6 +56,12 @@ class Known:
         self.workers: list[WorkerId] = []
         self.ends: dict[int, AttemptEnd] = {}
         self.refused: Counter[tuple[int, WorkerId]] = Counter()
+        self.gates = _in_order(new) if new.lock or new.gates else ()
+        self.names = [gate.name for gate in self.gates]
+        self.counts = new.counts
+        self.past = 0  # how many of its gates it has passed
+        self.was: int | None = None  # the same, a step before; None: it was in no line
+        self.ahead: int | None = None  # how many stand before it there, if the store was asked
 
     @property
     def order(self) -> tuple[int, str]:
@@ -62,8 +71,13 @@ class Known:
         if self.run_at <= now:
             self.place = Place.ELIGIBLE
             self.retrying = False
+            self.past, self.was = 0, None
         else:
             self.place = Place.WAITING
+
+    @property
+    def is_ready(self) -> bool:
+        return self.place is Place.ELIGIBLE and self.past == len(self.gates)
 
     def finish(self, state: State, reason: Reason | None, now: int) -> None:
         self.place = Place.DONE
@@ -88,6 +102,7 @@ class Known:
         self.cancel_requested = False
         self.retrying = False
         self.cause = Cause.OPERATOR
+        self.counts = ()
         self.become_eligible(now)
 
     def differs(self, task: Task, shown: State) -> str | None:
@@ -95,17 +110,19 @@ class Known:
         expected = (
             shown, self.rank, self.attempt, self.worker, self.fence, self.charged,
             self.crash_count, self.cause, self.cancel_requested, self.reason, self.result,
+            self.counts,
         )  # fmt: skip
         found = (
             task.state, task.rank, task.attempt, task.worker_id, task.fence, task.charged,
             task.crash_count, task.cause, task.cancel_requested, task.reason, task.result,
+            task.counts,
         )  # fmt: skip
         if expected == found:
             due = _EPOCH + timedelta(microseconds=self.run_at)
             late = self.place is Place.WAITING and task.run_at != due
             return f"run_at is {task.run_at}, not {due}" if late else None
         names = "state rank attempt worker_id fence charged crash_count cause cancel_requested"
-        fields = [*names.split(), "reason", "result"]
+        fields = [*names.split(), "reason", "result", "counts"]
         return next(
             f"{name} is {got!r}, not {want!r}"
             for name, want, got in zip(fields, expected, found, strict=True)
@@ -137,6 +154,13 @@ class Known:
         if told != self.refused:
             return f"refused late results: {dict(self.refused)}, the history tells {dict(told)}"
         return None
+
+
+def _in_order(new: NewTask) -> tuple[Gate, ...]:
+    """Its gates in the order of passing."""
+    own = () if new.lock is None else (Gate(GateKind.LOCK, new.lock),)
+    gates = {gate.name: gate for gate in (*new.gates, *own)}
+    return tuple(sorted(gates.values(), key=lambda gate: (_ORDER.index(gate.kind), gate.name)))
 
 
 class KnownWorker:

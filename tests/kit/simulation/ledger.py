@@ -18,10 +18,11 @@ from tests.kit.simulation.world import SimClock
 
 from holdfast.core.attempt import Claim, Claimed, Refusal, Report, Settlement
 from holdfast.core.fleet import WorkerInfo
+from holdfast.core.gate import GateState
 from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead
 from holdfast.core.query import TaskFilter
 from holdfast.core.record import Changes, Name, Record
-from holdfast.core.stats import Stats
+from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import (
     Added,
     AttemptEnd,
@@ -34,6 +35,7 @@ from holdfast.core.task import (
     TaskId,
     WorkerId,
 )
+from holdfast.ports.dispatcher import EVERYBODY
 
 _CHARGED = (AttemptEnd.ERROR, AttemptEnd.TIMEOUT)
 
@@ -41,14 +43,15 @@ _CHARGED = (AttemptEnd.ERROR, AttemptEnd.TIMEOUT)
 class Ledger:
     """Knows what was promised about every task, worker, key and pause.
 
-    `look` reads one task from the store, past all faults. `seen` counts what happened, to show that
-    a simulation is not empty.
+    `look` reads one task from the store, past all faults, and `stands` where it stands. `seen`
+    counts what happened, to show that a simulation is not empty.
     """
 
     def __init__(
         self,
         clock: SimClock,
         look: Callable[[TaskId], Task | None],
+        stands: Callable[[TaskId], Standing | None],
         *,
         lease: float,
         crash_limit: int,
@@ -61,6 +64,9 @@ class Ledger:
         self.acknowledged: set[TaskId] = set()
         self._clock = clock
         self._look = look
+        self._stands = stands
+        self._told: Counter[str] = Counter()
+        self._created: set[TaskId] = set()
         self._lease = lease
         self._crash_limit = crash_limit
         self._fence = 0
@@ -80,7 +86,8 @@ class Ledger:
                 self._fail("idempotency_key", None, f"expected {expected}, got {answers}")
             return
         for new in fresh:
-            self.book.create(new, window, now)
+            self._create(new, window, now)
+        self._watch(tells=True)
         for (task_id, outcome), got in zip(expected, answers, strict=True):
             self.seen[f"submit {outcome}"] += 1
             if (task_id, outcome) != got[:2]:
@@ -88,6 +95,8 @@ class Ledger:
                 self._fail(rule, task_id, f"expected {outcome} {task_id}, got {got}")
             else:
                 self._compare(task_id, "add")
+                if got.state is not self.book.shown(self.book.tasks[task_id]):
+                    self._fail("add", task_id, f"answered as {got.state}")
 
     def committed(
         self, changes: Changes, answers: Sequence[Added] | None, records: Mapping[Name, Record]
@@ -95,7 +104,9 @@ class Ledger:
         """Answers None: the store said that it clashes. `records` are those it names, as the store
         has them now.
         """
-        done = self._commit(changes)
+        done = None if self._clashes(changes) else self._commit(changes)
+        self.book.gates.shut.clear()  # latches are closed before its tasks come
+        self._watch(tells=True)
         if done is None or answers is None:
             self.seen["commit clashed"] += 1
             if (done is None) != (answers is None):
@@ -117,19 +128,32 @@ class Ledger:
         is_repeat = self.notes.is_repeat(changes, self.book.tasks)
         return expected is None or not (is_repeat or self.notes.clash(changes) is None)
 
-    def _commit(self, changes: Changes) -> list[tuple[TaskId, SubmitOutcome]] | None:
-        """Write it in the book and say what it must answer; None if it clashes."""
-        if self._clashes(changes):
-            return None
-        now = self._clock.now_us()
-        expected, fresh = self.book.expected_answers(changes.tasks, now)
+    def _commit(
+        self, changes: Changes, ended: Callable[[], None] = lambda: None
+    ) -> list[tuple[TaskId, SubmitOutcome]] | None:
+        """Write it in the book, after what `ended` if it comes with that, and say what it must
+        answer.
+        """
+        now, gates = self._clock.now_us(), self.book.gates
         is_repeat = self.notes.is_repeat(changes, self.book.tasks)
         self.seen["commit repeated" if is_repeat else "commit"] += 1
+        if not is_repeat:
+            gates.count(changes.ups, now)
+        ended()
+        expected, fresh = self.book.expected_answers(changes.tasks, now)
         for new in fresh:
-            self.book.create(new, changes.idempotency_window, now)
+            self._create(new, changes.idempotency_window, now)
         if not is_repeat:
             self.notes.write(changes)
+            gates.count(changes.downs, now)
+            gates.pin(changes.capacities)
         return expected
+
+    def _create(self, new: NewTask, window: float, now: int) -> None:
+        self.book.create(new, window, now)
+        self._created.add(new.id)
+        if new.id in self.forgotten:
+            self.book.gates.unsure.add(f"latch:{new.id}")
 
     def acknowledge(self, task_id: TaskId) -> None:
         """The submitter was told so."""
@@ -150,16 +174,20 @@ class Ledger:
         if not self.book.is_alive(worker_id):
             self._fail("dead_worker_claimed", None, f"{worker_id} is dead and may still claim")
         now = self._clock.now_us()
-        self.book.move_on(now)
+        moved = self.book.move_on(now)
         fitting = [k for k in self.book.tasks.values() if self.book.fits(k, queues, capabilities)]
-        expected = sorted((k for k in fitting if self.book.is_ready(k)), key=lambda k: k.order)[
-            :limit
-        ]
+        timed = self.book.gates.is_timed()
+        if moved or timed or got.claims:
+            self._observe(but={claim.task_id for claim in got.claims})
+        ready = (k for k in fitting if k.is_ready)
+        expected = sorted(ready, key=lambda k: k.order)[:limit]
         if [k.new.id for k in expected] != [c.task_id for c in got.claims]:
             self._explain(expected, got.claims, queues, capabilities)
             return
         for known, claim in zip(expected, got.claims, strict=True):
             self._start(known, claim, worker_id)
+        if moved or timed or got.claims:
+            self._judge_gates(by_claim=True)
         self._judge_next_due(fitting, got.next_due, now)
 
     def saved(
@@ -198,6 +226,9 @@ class Ledger:
             else:
                 self._refuse(known, settlement, told=fence in refused)
                 touched[settlement.task_id] = "stale_write"
+        if len(settlements) == 1:
+            self.book.gates.shut.clear()  # nobody came before its latches were closed
+        self._watch(tells=True)
         for task_id, rule in touched.items():
             if task_id in self.book.tasks:
                 self._compare(task_id, rule)
@@ -227,7 +258,8 @@ class Ledger:
             if known.place is Place.RUNNING:
                 known.cancel_requested = True
             else:
-                known.finish(State.CANCELLED, Reason.CANCELLED, now)
+                self.book.finish(known, State.CANCELLED, Reason.CANCELLED, now)
+        self._watch(tells=True)
         for known in able[:limit]:
             self._compare(known.new.id, "cancel")
 
@@ -258,10 +290,12 @@ class Ledger:
             changed.append(known)
             due = now + (us(len(changed) / pace) if pace else 0)
             if known.place is Place.DONE:
+                self.book.gates.shut.add(f"latch:{known.new.id}")
                 known.renew(due, head_starts[known.new.priority], now)
             else:
                 known.run_at = due
                 known.become_eligible(now)
+        self._watch()
         self._same("requeue", changed, tasks)
         for known in changed:
             self._compare(known.new.id, "requeue")
@@ -280,6 +314,7 @@ class Ledger:
         ]
         self.book.forget_workers(now - us(retention))
         self.book.keys = {key: seen for key, seen in self.book.keys.items() if seen[2] > now}
+        self.book.gates.pruned(now - us(retention))
         self._forget(old[:limit], number, "prune")
 
     def counted(self, stats: Stats) -> None:
@@ -291,6 +326,15 @@ class Ledger:
             states[self.book.shown(known)] += 1
         if dict(stats.states) != states:
             self._fail("stats", None, f"{dict(stats.states)}, not {states}")
+
+    def listed(self, gates: Sequence[GateState]) -> None:
+        """All gates, as the store tells of them."""
+        for finding in self.book.gates.judge_list(gates):
+            self._fail(*finding)
+
+    def passed_on(self, queues: Mapping[str, int]) -> None:
+        """The store tells of those whom gates let pass."""
+        self._told.update(queues)
 
     # Workers and queues
 
@@ -386,6 +430,7 @@ class Ledger:
 
     def _start(self, known: Known, claim: Claim, worker_id: WorkerId) -> None:
         known.start(worker_id, claim.fence)
+        self.book.gates.started(known, self._clock.now_us())
         self.seen[f"start by {known.cause}"] += 1
         expected = (known.attempt, worker_id, known.charged, known.crash_count)
         if (claim.attempt, claim.worker_id, claim.charged, claim.crash_count) != expected:
@@ -405,14 +450,22 @@ class Ledger:
             self._fence = claim.fence
 
     def _judge_next_due(self, fitting: list[Known], next_due: float | None, now: int) -> None:
-        waiting = [k.run_at for k in fitting if k.place is Place.WAITING]
-        if waiting:
-            truth = (min(waiting) - now) / 1e6
+        dues = [k.run_at for k in fitting if k.place is Place.WAITING]
+        if self.book.gates.is_timed():
+            dues += self.book.gates.openings(fitting, now)
+        if dues:
+            truth = (min(dues) - now) / 1e6
             if next_due is None or next_due > truth + 1e-5:
                 self._fail("next_due", None, f"in {truth} s, the store says {next_due}")
 
     def _settle(self, known: Known, settlement: Settlement) -> None:
         self._judge_decision(known, settlement)
+        if settlement.also is None:
+            self._end(known, settlement)
+        else:  # its tasks come after the end of this one, whose keys are free by then
+            self._commit(settlement.also, lambda: self._end(known, settlement))
+
+    def _end(self, known: Known, settlement: Settlement) -> None:
         if known.cancel_requested:
             settlement = cancelled_instead(settlement)
         now = self._clock.now_us()
@@ -424,14 +477,12 @@ class Ledger:
         known.reason = settlement.reason
         known.result = settlement.result
         if settlement.state in TERMINAL:
-            known.finish(settlement.state, settlement.reason, now)
+            self.book.finish(known, settlement.state, settlement.reason, now)
         else:
             known.run_at = now + us(settlement.delay)
             known.cause = settlement.cause or known.cause
             known.retrying = settlement.state is State.RETRYING
             known.become_eligible(now)
-        if settlement.also is not None:
-            self._commit(settlement.also)  # after the end of its task, whose keys are free by then
 
     def _judge_decision(self, known: Known, settlement: Settlement) -> None:
         """What the core may decide at most."""
@@ -454,6 +505,57 @@ class Ledger:
         self.seen["settlement refused"] += 1
         if known is not None:
             known.refused[settlement.attempt, settlement.worker_id] += 1
+
+    # Gates: the store says who has passed, the book whether they may.
+
+    def _watch(self, *, tells: bool = False) -> None:
+        """After a step. `tells`: it must tell of those whom it made ready."""
+        self._observe()
+        if tells:
+            self._judge_told()
+        self._told.clear()
+        self._created.clear()
+        self._judge_gates(by_claim=False)
+
+    def _observe(self, but: Collection[TaskId] = ()) -> None:
+        """See how far everybody has come. Those who have just started have passed all."""
+        for task_id, known in self.book.tasks.items():
+            if known.gates and known.place is Place.ELIGIBLE:
+                known.ahead = None
+                known.past = len(known.gates)
+                if task_id not in but and (task := self._look(task_id)) is not None:
+                    if task.state is State.BLOCKED:
+                        known.past = self._gates_behind(known)
+                        self.seen[f"blocked by {known.gates[known.past].kind}"] += known.was is None
+                    elif task.state is not State.QUEUED:
+                        self._fail("gate", task_id, f"is {task.state}, though eligible")
+
+    def _gates_behind(self, known: Known) -> int:
+        """How many gates a blocked task has passed."""
+        if len(known.gates) == 1:
+            return 0
+        standing = self._stands(known.new.id)
+        if standing is None or standing.gate is None or standing.gate.name not in known.names:
+            self._fail("standing", known.new.id, f"blocked, but stands nowhere: {standing}")
+            return 0
+        known.ahead = standing.ahead_at_gate
+        return known.names.index(standing.gate.name)
+
+    def _judge_told(self) -> None:
+        """Whoever stood before a gate and is ready now was told of."""
+        needed: Counter[str] = Counter()
+        for task_id, known in self.book.tasks.items():
+            passed = known.gates and known.is_ready and known.was != len(known.gates)
+            if passed and task_id not in self._created:
+                needed[known.new.queue] += EVERYBODY if known.new.requires else 1
+        for queue, number in needed.items():
+            self.seen["told of"] += 1
+            if self._told[queue] < min(number, EVERYBODY):
+                self._fail("untold", None, f"{number} ready in {queue}, told of {self._told}")
+
+    def _judge_gates(self, *, by_claim: bool) -> None:
+        for finding in self.book.gates.judge(self._clock.now_us(), by_claim=by_claim):
+            self._fail(*finding)
 
     # Judgement
 
@@ -480,7 +582,7 @@ class Ledger:
             return
         shown = self.book.shown(known)
         if task.state is not shown and State.BLOCKED in (task.state, shown):
-            rule = "lock"
+            rule = "gate"
         elif task.rank != known.rank:
             rule = "rank"
         self._note(rule, task_id, known.differs(task, shown))

@@ -26,7 +26,7 @@ class NoteBook:
     def is_repeat(self, changes: Changes, known: Collection[TaskId]) -> bool:
         names = [(each.kind, each.key) for each in changes.records]
         written = any(self.notes[name].by == changes.id for name in names if name in self.notes)
-        return bool(changes.records) and (written or any(t.id in known for t in changes.tasks))
+        return written or any(new.id in known for new in changes.tasks)
 
     def clash(self, changes: Changes) -> Name | None:
         """The record that is of another version than it must be of."""

@@ -19,12 +19,14 @@ from holdfast import pauses
 from holdfast.core.attempt import CLASHES, Claim, Claimed, History, Refusal, Report, Settlement
 from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.gate import GateState
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.record import Changes, Due, Name, Record
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, WorkerId
 from holdfast.errors import IdempotencyConflict, StoreUnavailable, WorkerGone
 from holdfast.ports.store import Store
+from holdfast.stores.callees import tell_nobody
 from holdfast.stores.refusing import NoTransactions
 
 T = TypeVar("T")
@@ -73,6 +75,7 @@ class ObservedStore(NoTransactions):
         self._faults = faults
         self._drive = drive
         self._is_rescuer = is_rescuer
+        self.passed_on = tell_nobody  # the ledger is told by the store itself
 
     @property
     def url(self) -> str:
@@ -215,8 +218,13 @@ class ObservedStore(NoTransactions):
             lambda: self._store.count_ready(queue=queue, priority=priority, rank=rank, limit=limit)
         )
 
-    async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
-        return await self._call(lambda: self._store.next_in_line(keys))
+    async def gates(
+        self, *, names: Collection[str] | None = None, after: str = "", limit: int
+    ) -> Sequence[GateState]:
+        return await self._call(
+            lambda: self._store.gates(names=names, after=after, limit=limit),
+            lambda got: None if names or after else self._ledger.listed(got),
+        )
 
     async def demand(self) -> Mapping[frozenset[str], int]:
         return await self._call(self._store.demand)

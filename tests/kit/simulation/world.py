@@ -11,6 +11,8 @@ from collections.abc import Awaitable, Coroutine, Generator
 from random import Random
 from typing import Any
 
+from tests.kit.simulation.gated import Gated
+
 Live = Coroutine[float, None, None]
 
 
@@ -67,8 +69,9 @@ class _Actor:
 class World:
     """Steps one actor at a time."""
 
-    def __init__(self, rng: Random) -> None:
+    def __init__(self, rng: Random, *, gates: bool) -> None:
         self.rng = rng
+        self.gated = Gated(rng, rng.choice((0.0, 0.3, 0.8)) if gates else 0.0)
         self.clock = SimClock()
         self.steps = 0
         self.is_healing = False  # long work becomes short, so that a history ends soon

@@ -90,7 +90,7 @@ class Gates:
 
     def set_capacities(self, capacities: Iterable[Capacity]) -> set[str]:
         for name, capacity in capacities:
-            self._rows.setdefault(name, GateRow(name)).pinned = capacity
+            self._rows.setdefault(name, GateRow(name, capacity=0)).pinned = capacity
         return {name for name, _ in capacities}
 
     def announce(self, gates: Iterable[Gate]) -> set[str]:

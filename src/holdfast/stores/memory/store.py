@@ -269,9 +269,7 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
                 queue_paused=task.queue in self._paused,
                 ahead=self._places.ahead(task, _AHEAD_CAP),
                 ahead_cap=_AHEAD_CAP,
-                gate=next(
-                    (each for each in self._places.gates.states() if each.name == gate), None
-                ),
+                gate=self._places.gates.state(gate) if gate else None,
                 ahead_at_gate=self._places.gates.ahead(gate, task) if gate else None,
                 workers=self._newest_workers(),
                 ended_last_minute=self._ended_since(task.queue, self._clock.now_us() - _MINUTE),

@@ -273,6 +273,21 @@ class GateSuite(StoreSuite):
 
         assert await claim_ids(store, worker) == tasks[1:]
 
+    async def test_a_capacity_set_before_anybody_came_can_be_taken_back(
+        self, store: Store, worker: WorkerId, clock: FakeClock
+    ) -> None:
+        names = ("limit:acme", "rate:mail")
+        limited = [await submit(store, gates=(limit("acme", 2),), delay=9.0) for _ in range(2)]
+        rated = [await submit(store, gates=(rate("mail", 1),), delay=9.0) for _ in range(2)]
+        await store.commit(Changes("c", capacities=[Capacity(name, 1) for name in names]))
+        clock.advance(9)
+        assert await claim_ids(store, worker) == [limited[0], rated[0]]
+
+        await store.commit(Changes("d", capacities=[Capacity(name, None) for name in names]))
+
+        assert await state(store, limited[1]) is State.QUEUED  # the tasks say two
+        assert await state(store, rated[1]) is State.BLOCKED  # the tasks say one a minute
+
     async def test_a_share_lets_the_first_of_another_stand_right_behind_its_window(
         self, store: Store, worker: WorkerId
     ) -> None:
