@@ -45,7 +45,7 @@ SELECT
     coalesce(extra.tokens_in, 0) AS tokens_in,
     coalesce(extra.tokens_out, 0) AS tokens_out,
     coalesce(extra.cancel_requested, false) AS cancel_requested,
-    task.callback
+    task.callback, task.gates, task.counts, blocked.gate
 FROM holdfast.task
 LEFT JOIN LATERAL (SELECT * FROM holdfast.done AS d WHERE d.id = task.id LIMIT 1) AS done ON true
 LEFT JOIN LATERAL (SELECT * FROM holdfast.run AS r WHERE r.id = task.id LIMIT 1) AS run ON true
@@ -55,7 +55,7 @@ LEFT JOIN LATERAL (
 ) AS waiting ON true
 LEFT JOIN LATERAL (
     SELECT * FROM holdfast.blocked AS b
-    WHERE b.lock_key = task.lock_key AND b.rank = coalesce(extra.rank, task.rank)
+    WHERE b.gate = ANY (holdfast.passes_of(task.passes, task.lock_key)) AND b.rank = coalesce(extra.rank, task.rank)
     AND b.id = task.id LIMIT 1
 ) AS blocked ON true
 LEFT JOIN LATERAL (
@@ -109,40 +109,60 @@ SELECT
     (p.t).timeout, p.error::json ->> 2 AS traceback,
     CASE lane.priority WHEN 'critical' THEN 9 WHEN 'high' THEN 7 WHEN 'normal' THEN 4 ELSE 1 END
     AS priority_number,
-    coalesce(substr((p.t).trace, 4, 32), replace(p.id::text, '-', '')) AS trace_id
+    coalesce(substr((p.t).trace, 4, 32), replace(p.id::text, '-', '')) AS trace_id,
+    p.gate
 FROM (
     SELECT
         t.id, t, e, d.state, d.attempt, d.started_at, d.finished_at, d.worker, d.fence, d.result,
-        d.error, d.reason
+        d.error, d.reason, NULL::text
     FROM holdfast.done AS d JOIN holdfast.task AS t ON t.id = d.id
     LEFT JOIN holdfast.extra AS e ON e.id = t.id
     UNION ALL
     SELECT
         t.id, t, e, 'running', r.attempt, r.started_at, NULL, r.worker, r.fence, e.result, e.error,
-        e.reason
+        e.reason, NULL
     FROM holdfast.run AS r JOIN holdfast.task AS t ON t.id = r.id
     LEFT JOIN holdfast.extra AS e ON e.id = t.id
     UNION ALL
     SELECT
         t.id, t, e, CASE WHEN w.retrying THEN 'retrying'::holdfast.state ELSE 'queued' END,
-        w.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason
+        w.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason, NULL
     FROM holdfast.waiting AS w JOIN holdfast.task AS t ON t.id = w.id
     LEFT JOIN holdfast.extra AS e ON e.id = t.id
     UNION ALL
-    SELECT t.id, t, e, 'blocked', b.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason
+    SELECT
+        t.id, t, e, 'blocked', b.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason, b.gate
     FROM holdfast.task AS t LEFT JOIN holdfast.extra AS e ON e.id = t.id
     JOIN holdfast.blocked AS b
-    ON b.lock_key = t.lock_key AND b.rank = coalesce(e.rank, t.rank) AND b.id = t.id
+    ON b.gate = ANY (holdfast.passes_of(t.passes, t.lock_key))
+    AND b.rank = coalesce(e.rank, t.rank) AND b.id = t.id
     UNION ALL
-    SELECT t.id, t, e, 'queued', r.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason
+    SELECT
+        t.id, t, e, 'queued', r.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason, NULL
     FROM holdfast.task AS t LEFT JOIN holdfast.extra AS e ON e.id = t.id
     JOIN holdfast.ready AS r
     ON r.lane = t.lane AND r.late IN (false, true) AND r.rank = coalesce(e.rank, t.rank)
     AND r.id = t.id
 ) AS p (
-    id, t, e, state, attempt, started_at, finished_at, worker, fence, result, error, reason
+    id, t, e, state, attempt, started_at, finished_at, worker, fence, result, error, reason, gate
 )
 JOIN holdfast.lane ON lane.id = (p.t).lane;
+
+-- Gates, for people, and the store's list of them. `parked` is counted up to `core.gate.PARKED_CAP`.
+CREATE OR REPLACE VIEW holdfast.gates AS
+SELECT
+    g.name, coalesce(g.pinned, g.capacity) AS capacity, g.pinned IS NOT NULL AS pinned, g.held,
+    (
+        SELECT count(*)
+        FROM (SELECT 1 FROM holdfast.blocked AS b WHERE b.gate = g.name LIMIT 1000) AS line
+    ) AS parked,
+    g.holder, holdfast.as_time(g.look_at) AS opens_at, g.left, g.failed,
+    g.opened_at IS NOT NULL AS is_open
+FROM holdfast.gate AS g;
+
+CREATE OR REPLACE VIEW holdfast.lock AS -- what workers of the last release ask for
+SELECT substr(g.name, 6) AS key, g.holder, g.lane, g.rank
+FROM holdfast.gate AS g WHERE starts_with(g.name, 'lock:');
 
 -- Records of each kind, for people.
 CREATE OR REPLACE VIEW holdfast.paused_queue AS -- also what callers of an older release read
