@@ -24,20 +24,41 @@ CREATE OR REPLACE FUNCTION holdfast.passes_of(passes text[], lock_key text) RETU
 LANGUAGE sql IMMUTABLE
 RETURN coalesce(passes, CASE WHEN lock_key IS NOT NULL THEN ARRAY['lock:' || lock_key] END);
 
+-- What a task says of its gates (`core.gate.gates_text`).
+CREATE OR REPLACE FUNCTION holdfast.specs_of(gates text)
+RETURNS TABLE (name text, capacity integer, period bigint)
+LANGUAGE sql IMMUTABLE
+BEGIN ATOMIC
+    SELECT
+        (g ->> 0) || ':' || (g ->> 1), (g ->> 2)::integer,
+        holdfast.as_us((g ->> 3)::double precision)
+    FROM json_array_elements(gates::json) AS g;
+END;
+
+-- The latches that the end of a task counts.
+CREATE OR REPLACE FUNCTION holdfast.latches_of(id uuid, flags smallint, counts text[])
+RETURNS TABLE (name text)
+LANGUAGE sql IMMUTABLE
+BEGIN ATOMIC
+    SELECT 'latch:' || latches_of.id WHERE latches_of.flags & 64 <> 0
+    UNION ALL
+    SELECT unnest(latches_of.counts) WHERE latches_of.flags & 128 <> 0;
+END;
+
 -- How many starts of a rate are not a period old yet; and which these are.
 CREATE OR REPLACE FUNCTION holdfast.started(starts bigint[], period bigint, at bigint) RETURNS bigint
 LANGUAGE sql IMMUTABLE
-AS $$
+RETURN (
     SELECT coalesce(sum(starts[i]), 0)::bigint FROM generate_subscripts(starts, 1) AS i
     WHERE i % 2 = 1 AND starts[i + 1] + period > at
-$$;
+);
 
 CREATE OR REPLACE FUNCTION holdfast.recent_starts(starts bigint[], period bigint, at bigint) RETURNS bigint[]
 LANGUAGE sql IMMUTABLE
-AS $$
+RETURN (
     SELECT coalesce(starts[min(i):], '{}') FROM generate_subscripts(starts, 1) AS i
     WHERE i % 2 = 1 AND starts[i + 1] + period > at
-$$;
+);
 
 -- The starts of a rate and so many more; in at most 64 parts (`core.passing.CHUNKS`).
 CREATE OR REPLACE FUNCTION holdfast.more_starts(starts bigint[], number bigint, allowed bigint, at bigint)
@@ -67,6 +88,17 @@ END $$;
 CREATE OR REPLACE FUNCTION holdfast.passed_on() RETURNS text
 LANGUAGE sql VOLATILE
 AS $$ SELECT nullif(current_setting('holdfast_gates.passed', true), '') $$;
+
+CREATE OR REPLACE FUNCTION holdfast.note_passed(passed text) RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    IF passed IS NOT NULL THEN
+        PERFORM set_config(
+            'holdfast_gates.passed', concat_ws(' ', holdfast.passed_on(), passed), true
+        );
+    END IF;
+END $$;
 
 -- Lock the rows of these gates, as far as there are any.
 CREATE OR REPLACE FUNCTION holdfast.hold_gates(names text[]) RETURNS void
@@ -149,15 +181,6 @@ BEGIN
     -- An update, not nothing: it locks the row if somebody was quicker.
     ON CONFLICT (name) DO UPDATE SET held = made.held;
 END $$;
-
--- What a task says of its gates (`core.gate.gates_text`).
-CREATE OR REPLACE FUNCTION holdfast.specs_of(gates text)
-RETURNS TABLE (name text, capacity integer, period bigint)
-LANGUAGE sql IMMUTABLE
-AS $$
-    SELECT (g ->> 0) || ':' || (g ->> 1), (g ->> 2)::integer, holdfast.as_us((g ->> 3)::double precision)
-    FROM json_array_elements(gates::json) AS g
-$$;
 
 -- Holders of these locks that have not started, have no gate after the lock and stand behind the
 -- first in line step back before it; answers the locks that they let go.
@@ -306,11 +329,7 @@ BEGIN
         (SELECT array_agg(DISTINCT f.gate) FROM further AS f),
         (SELECT string_agg(b.lane || '=' || b.told, ' ') FROM by_lane AS b WHERE b.told > 0)
     INTO onward, passed;
-    IF passed IS NOT NULL THEN
-        PERFORM set_config(
-            'holdfast_gates.passed', concat_ws(' ', holdfast.passed_on(), passed), true
-        );
-    END IF;
+    PERFORM holdfast.note_passed(passed);
     RETURN coalesce(onward, '{}');
 END $$;
 
@@ -355,6 +374,7 @@ AS $$
 DECLARE
     marked uuid[];
     more uuid[];
+    passed text;
 BEGIN
     WITH mine AS (
         SELECT r.id FROM holdfast.run AS r WHERE r.id = ANY (ids) ORDER BY r.id FOR UPDATE
@@ -373,7 +393,7 @@ BEGIN
     ), ready AS (
         UPDATE holdfast.ready AS r SET flags = r.flags | 64::smallint FROM place AS p
         WHERE r.lane = p.lane AND r.late IN (false, true) AND r.rank = p.rank AND r.id = p.id
-        RETURNING r.id
+        RETURNING r.id, r.lane
     ), waiting AS (
         UPDATE holdfast.waiting AS w SET flags = w.flags | 64::smallint FROM place AS p
         WHERE w.id = p.id
@@ -383,9 +403,11 @@ BEGIN
         WHERE b.gate = ANY (p.passes) AND b.rank = p.rank AND b.id = p.id
         RETURNING b.id
     )
-    SELECT array_agg(found.id) INTO more
+    SELECT array_agg(found.id), (SELECT string_agg(r.lane || '=1', ' ') FROM ready AS r)
+    INTO more, passed
     FROM (SELECT id FROM ready UNION ALL SELECT id FROM waiting UNION ALL SELECT id FROM blocked)
     AS found;
+    PERFORM holdfast.note_passed(passed); -- claims pass over locked rows
     RETURN coalesce(marked || more, '{}');
 END $$;
 

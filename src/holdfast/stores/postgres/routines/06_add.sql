@@ -165,12 +165,12 @@ RETURN CASE WHEN given IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(gi
 -- What flags say of gates beside a lock: that there are some, a rate, several of one kind.
 CREATE OR REPLACE FUNCTION holdfast.flags_of(passes text[]) RETURNS integer
 LANGUAGE sql IMMUTABLE
-AS $$
+RETURN (
     SELECT
         32 + 256 * bool_or(holdfast.kind_of(p) = 5)::integer
         + 512 * (count(*) > count(DISTINCT holdfast.kind_of(p)))::integer
     FROM unnest(passes) AS p
-$$;
+);
 
 -- New tasks say how many may pass their gates, the last of them for all; answers the gates that this
 -- changes. Repeats say nothing.

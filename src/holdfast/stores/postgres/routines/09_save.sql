@@ -60,6 +60,9 @@ BEGIN
         coalesce(sum(b.n), 0), ARRAY(SELECT unnest(k.keyed) FROM by_lane AS k),
         ARRAY(SELECT unnest(k.awaited) FROM by_lane AS k)
     INTO written, keyed, awaited FROM by_lane AS b;
+    IF awaited <> '{}' THEN -- marked since the statement above began: it has locked rows that it cannot see
+        DELETE FROM holdfast.run AS r WHERE r.id = ANY (awaited);
+    END IF;
     IF keyed <> '{}' THEN
         PERFORM holdfast.release_keys(keyed, awaited, at);
         PERFORM holdfast.owe_callbacks(keyed, at);
@@ -353,15 +356,6 @@ AS $$
         WHERE d.id = wanted AND d.attempt = was_saved.attempt AND w.id = was_saved.worker
         AND d.ended = was_saved.ended
     )
-$$;
-
--- The latches that the end of a task counts.
-CREATE OR REPLACE FUNCTION holdfast.latches_of(id uuid, flags smallint, counts text[]) RETURNS SETOF text
-LANGUAGE sql IMMUTABLE
-AS $$
-    SELECT 'latch:' || latches_of.id WHERE latches_of.flags & 64 <> 0
-    UNION ALL
-    SELECT unnest(latches_of.counts) WHERE latches_of.flags & 128 <> 0
 $$;
 
 -- Where tasks go that will be started (again): they wait, or stand before their first gate, or in line

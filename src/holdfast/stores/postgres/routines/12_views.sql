@@ -55,8 +55,8 @@ LEFT JOIN LATERAL (
 ) AS waiting ON true
 LEFT JOIN LATERAL (
     SELECT * FROM holdfast.blocked AS b
-    WHERE b.gate = ANY (holdfast.passes_of(task.passes, task.lock_key)) AND b.rank = coalesce(extra.rank, task.rank)
-    AND b.id = task.id LIMIT 1
+    WHERE b.gate = ANY (holdfast.passes_of(task.passes, task.lock_key))
+    AND b.rank = coalesce(extra.rank, task.rank) AND b.id = task.id LIMIT 1
 ) AS blocked ON true
 LEFT JOIN LATERAL (
     SELECT * FROM holdfast.ready AS r
@@ -109,42 +109,39 @@ SELECT
     (p.t).timeout, p.error::json ->> 2 AS traceback,
     CASE lane.priority WHEN 'critical' THEN 9 WHEN 'high' THEN 7 WHEN 'normal' THEN 4 ELSE 1 END
     AS priority_number,
-    coalesce(substr((p.t).trace, 4, 32), replace(p.id::text, '-', '')) AS trace_id,
-    p.gate
+    coalesce(substr((p.t).trace, 4, 32), replace(p.id::text, '-', '')) AS trace_id
 FROM (
     SELECT
         t.id, t, e, d.state, d.attempt, d.started_at, d.finished_at, d.worker, d.fence, d.result,
-        d.error, d.reason, NULL::text
+        d.error, d.reason
     FROM holdfast.done AS d JOIN holdfast.task AS t ON t.id = d.id
     LEFT JOIN holdfast.extra AS e ON e.id = t.id
     UNION ALL
     SELECT
         t.id, t, e, 'running', r.attempt, r.started_at, NULL, r.worker, r.fence, e.result, e.error,
-        e.reason, NULL
+        e.reason
     FROM holdfast.run AS r JOIN holdfast.task AS t ON t.id = r.id
     LEFT JOIN holdfast.extra AS e ON e.id = t.id
     UNION ALL
     SELECT
         t.id, t, e, CASE WHEN w.retrying THEN 'retrying'::holdfast.state ELSE 'queued' END,
-        w.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason, NULL
+        w.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason
     FROM holdfast.waiting AS w JOIN holdfast.task AS t ON t.id = w.id
     LEFT JOIN holdfast.extra AS e ON e.id = t.id
     UNION ALL
-    SELECT
-        t.id, t, e, 'blocked', b.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason, b.gate
+    SELECT t.id, t, e, 'blocked', b.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason
     FROM holdfast.task AS t LEFT JOIN holdfast.extra AS e ON e.id = t.id
     JOIN holdfast.blocked AS b
     ON b.gate = ANY (holdfast.passes_of(t.passes, t.lock_key))
     AND b.rank = coalesce(e.rank, t.rank) AND b.id = t.id
     UNION ALL
-    SELECT
-        t.id, t, e, 'queued', r.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason, NULL
+    SELECT t.id, t, e, 'queued', r.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason
     FROM holdfast.task AS t LEFT JOIN holdfast.extra AS e ON e.id = t.id
     JOIN holdfast.ready AS r
     ON r.lane = t.lane AND r.late IN (false, true) AND r.rank = coalesce(e.rank, t.rank)
     AND r.id = t.id
 ) AS p (
-    id, t, e, state, attempt, started_at, finished_at, worker, fence, result, error, reason, gate
+    id, t, e, state, attempt, started_at, finished_at, worker, fence, result, error, reason
 )
 JOIN holdfast.lane ON lane.id = (p.t).lane;
 
