@@ -17,7 +17,10 @@ from tests.conformance.test_one_behaviour import live
 from tests.kit.servers.pgbouncer import PgBouncer
 from tests.kit.servers.postgres import PostgresServer
 
+from holdfast.core.gate import Capacity, Count, Gate, GateKind
+from holdfast.core.query import TaskFilter
 from holdfast.core.record import Changes, Delete, Put
+from holdfast.core.task import NewTask, TaskId
 from holdfast.dispatch.postgres.connection import PostgresConnection
 from holdfast.dispatch.store_name import of_postgres
 from holdfast.stores.postgres import upkeep
@@ -25,7 +28,7 @@ from holdfast.stores.postgres.queries import queries
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import WINDOW, new_task, new_tasks, success
-from holdfast.testing.suites.base import claim, enlist
+from holdfast.testing.suites.base import add, claim, enlist, save
 
 TRAPS = Path(__file__).with_name("hostile.sql").read_text()
 PUBLIC_FIRST = "SET search_path = public, pg_catalog"
@@ -98,7 +101,13 @@ async def test_neither_does_what_no_task_needs(
         await store.records("note", limit=1, newest_first=True)
         await store.take_due("note", limit=1, lease=1.0)
         await store.commit(Changes("3", (), (Delete("note", "a"),)))
-        await store.next_in_line(["k"])
+        await add(store, first := new_task(), *gated(first.id))
+        await store.commit(Changes("4", counts=[Count("latch:g", 2), Count("latch:g", -1)]))
+        await store.commit(Changes("5", capacities=[Capacity("limit:a", 3)]))
+        await save(store, *map(success, await claim(store, await enlist(store))))
+        await claim(store, await enlist(store))
+        assert len(await store.gates(limit=9)) > 1
+        await store.cancel(TaskFilter(), limit=9)
         assert store._adding is not None
         await store._adding.call(["default"])
         await store.orphans(limit=1)
@@ -167,6 +176,14 @@ async def test_every_function_has_its_own_search_path_or_names_bound_at_its_maki
         unpinned = await store._open.do(lambda db: db.fetch(UNPINNED, store._address.schema))
 
     assert unpinned == []
+
+
+def gated(behind: TaskId) -> list[NewTask]:
+    """Tasks that together have gates of every kind."""
+    gates = [Gate(kind, "a", 1, 60.0) for kind in GateKind if kind is not GateKind.LATCH]
+    several = (*gates, Gate(GateKind.LIMIT, "b", 1), Gate(GateKind.LATCH, behind))
+    given = ((several[-1],), several, tuple(gates[-1:]), tuple(gates[1:3]))
+    return [new_task(gates=each, lock="k", counts=("latch:g",)) for each in given]
 
 
 def _trap_states(postgres: PostgresServer, database: str) -> None:

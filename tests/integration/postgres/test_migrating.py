@@ -12,6 +12,7 @@ import asyncpg
 import pytest
 
 from holdfast.core.attempt import Claim
+from holdfast.core.gate import Gate, GateKind
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Cause, Priority, State, TaskId, WorkerId
 from holdfast.core.token import Bounds, Scope, Token
@@ -46,6 +47,7 @@ SELECT n FROM holdfast.save(
     NULL::bigint[], NULL::text[], NULL::text[], NULL::bigint
 )
 """
+OLD_HOLDER = "SELECT holder::text FROM holdfast.lock WHERE key = $1::text"
 OLD_TOKEN = """
 INSERT INTO holdfast.token (id, name, scopes, digest, created_at, expires_at, document)
 VALUES ('ab', 'ci', '{submit}', '\\x0f', 1, 2, '{"owner": "anna"}')
@@ -105,6 +107,43 @@ async def test_what_was_under_way_in_an_old_schema_goes_on(
         await save(store, *map(success, await claim(store, old.id)))
         assert len(await store.due_callbacks(limit=9, lease=1.0)) == 1
         assert await store.count(TaskFilter(states=frozenset({State.COMPLETED})), limit=9) == 3
+        assert list(await store.check()) == []
+
+
+async def test_locks_in_use_are_gates_after_the_migration(
+    fresh_database: str, db: Connection, running: Claim
+) -> None:
+    await db.execute("SELECT holdfast.submit('demo', lock => 'k')")
+    await db.fetch(CLAIM, "old")  # it stands in line
+    await PostgresStore(fresh_database).migrate()
+
+    async with PostgresStore(fresh_database) as store:
+        (lock,) = await store.gates(limit=9)
+        assert (lock.name, lock.held, lock.parked) == ("lock:k", 1, 1)
+        assert lock.holder == running.task_id
+        assert await db.fetchval(OLD_HOLDER, "k") == running.task_id
+        assert list(await store.check()) == []
+        await save(store, success(running))
+        (found,) = await claim(store, WorkerId("old"))
+        assert (found.lock, list(await store.check())) == ("k", [])
+
+
+async def test_a_worker_of_the_first_release_counts_starts_and_lets_go_of_gates(
+    fresh_database: str, db: Connection, running: Claim
+) -> None:
+    await PostgresStore(fresh_database).migrate()
+    async with PostgresStore(fresh_database) as store:
+        gates = (Gate(GateKind.LIMIT, "few", 2), Gate(GateKind.RATE, "slow", 3, 60.0))
+        await add(store, *(new_task(gates=gates) for _ in range(5)))
+        started = []
+
+        for _ in range(3):
+            _, *rows = await db.fetch(CLAIM, "old")
+            ids = [row["id"] for row in rows]
+            assert not await db.fetch(SAVE, "old", ids, [1] * len(ids), [b"1"] * len(ids))
+            started.append(len(ids))
+
+        assert started == [2, 1, 0]
         assert list(await store.check()) == []
 
 

@@ -18,12 +18,14 @@ from typing import Any, Final
 import asyncpg
 import orjson
 
+from holdfast.core.gate import gates_text, to_pass
 from holdfast.core.task import Added, NewTask, State, SubmitOutcome, TaskId
 from holdfast.errors import HoldfastError
 from holdfast.stores.columns import in_us, span_us
 from holdfast.stores.postgres.calls import CommitCalls
 from holdfast.stores.postgres.connections import Connection, Connections
 from holdfast.stores.postgres.lanes import Lanes
+from holdfast.stores.postgres.passed_on import Tell
 from holdfast.stores.postgres.queries import Queries
 
 _ALONE: Final = 200
@@ -33,7 +35,7 @@ _KEYED: Final = 4
 """Calls with keys at a time; however long they wait, connections are left for others."""
 _OWN: Final = 3
 """The first fields of a task are its own: id, name and payload."""
-_NOTHING: Final = (None,) * 8
+_NOTHING: Final = (*(None,) * 8, (), ())
 _CREATED: Final = SubmitOutcome.CREATED
 _QUEUED: Final = State.QUEUED
 
@@ -47,10 +49,11 @@ class _Call:
 class Adding:
     """Adds for the whole process; gathers by event loop."""
 
-    def __init__(self, connections: Connections, sql: Queries, lanes: Lanes) -> None:
+    def __init__(self, connections: Connections, sql: Queries, lanes: Lanes, tell: Tell) -> None:
         self._connections = connections
         self._sql = sql
         self._lanes = lanes
+        self._tell = tell
         self._gathered: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _GatheredAdds] = (
             weakref.WeakKeyDictionary()
         )
@@ -113,10 +116,12 @@ class Adding:
                 )
             except asyncpg.UniqueViolationError:
                 pass  # some are there already: what became of them is for `add` to find out
-        return await self._connections.do(
+        added, passed = await self._connections.do(
             lambda db: add(db, self._sql, self._lanes, tasks, window=window, now=now, calls=calls),
             repeats=True,
         )
+        await self._tell(passed)
+        return added
 
 
 class _GatheredAdds:
@@ -191,7 +196,8 @@ class _GatheredAdds:
 
 
 def _has_keys(new: NewTask) -> bool:
-    return new.unique_key is not None or new.idempotency_key is not None or new.lock is not None
+    keys = (new.unique_key, new.idempotency_key, new.lock)
+    return keys != (None, None, None) or new.gates != ()
 
 
 def _fail(calls: Sequence[_Call], error: Exception) -> None:
@@ -214,8 +220,10 @@ async def add(
     window: float,
     now: int | None,
     calls: Collection[str] = (),
-) -> list[Added]:
-    """Store tasks on this connection: in its transaction if it has one open, else in their own."""
+) -> tuple[list[Added], str | None]:
+    """Store tasks on this connection: in its transaction if it has one open, else in their own.
+    Also answers whom gates have let pass (`passed_on.py`).
+    """
     await lanes.intern(db, tasks)
     exceptions = await db.fetch(
         sql["add"],
@@ -224,11 +232,18 @@ async def add(
         now,
         list(calls) or None,
         _or_none([new.callback for new in tasks]),
+        _or_none([gates_text(new.gates) for new in tasks]),
+        _or_none([passes(new) for new in tasks]),
+        _or_none([_words(new.counts) for new in tasks]),
     )
     answers = [Added(new.id, _CREATED, _QUEUED) for new in tasks]
+    passed = None
     for number, task_id, outcome, state in exceptions:
+        if number == 0:
+            passed = task_id
+            continue
         answers[number - 1] = Added(TaskId(task_id), SubmitOutcome(outcome), State(state))
-    return answers
+    return answers, passed
 
 
 async def add_alike(
@@ -257,13 +272,13 @@ async def add_alike(
 
 
 def _are_alike(tasks: Sequence[NewTask]) -> bool:
-    """Whether `add_alike` will do: ready at once, no keys, no callback, all equal but for id and
-    payload.
+    """Whether `add_alike` will do: ready at once, no keys, gates or callback, all equal but for
+    id and payload.
     """
     one = tasks[0]
     if one.tags or (
         one.delay, one.run_at, one.expires_in, one.expires_at, one.unique_key, one.idempotency_key,
-        one.lock, one.callback,
+        one.lock, one.callback, one.gates, one.counts,
     ) != _NOTHING:  # fmt: skip
         return False
     name, rest = one.name, one[_OWN:]
@@ -293,8 +308,17 @@ def columns(tasks: Sequence[NewTask], lanes: Lanes) -> list[list[Any] | None]:
         _or_none([new.owner for new in tasks]),
         _or_none([new.trace for new in tasks]),
         _or_none([new.parent_id for new in tasks]),
-        _or_none([orjson.dumps(new.tags).decode() if new.tags else None for new in tasks]),
+        _or_none([_words(new.tags) for new in tasks]),
     ]
+
+
+def passes(new: NewTask) -> str | None:
+    """The names of all its gates in the order of passing, as JSON; None if its lock is all."""
+    return _words([gate.name for gate in to_pass(new.lock, new.gates)]) if new.gates else None
+
+
+def _words(words: Sequence[str]) -> str | None:
+    return orjson.dumps(words).decode() if words else None
 
 
 def _or_none(column: list[Any]) -> list[Any] | None:

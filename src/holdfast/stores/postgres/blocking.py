@@ -19,6 +19,7 @@ from holdfast.core.attempt import Claim, Report, Settlement
 from holdfast.errors import HoldfastError, LeaseLost, StoreUnavailable, Unsupported
 from holdfast.stores.postgres.address import Address
 from holdfast.stores.postgres.connections import CONNECT_TIMEOUT, Connections
+from holdfast.stores.postgres.passed_on import Tell
 from holdfast.stores.postgres.queries import Queries
 from holdfast.stores.postgres.transactions import ENDED_INSIDE, completion_values, refusal
 
@@ -36,10 +37,10 @@ _OURS = (
 
 @asynccontextmanager
 async def transaction(
-    address: Address, own: Connections, sql: Queries, claim: Claim, *, now: int | None
+    address: Address, own: Connections, sql: Queries, claim: Claim, *, tell: Tell, now: int | None
 ) -> AsyncIterator[BlockingTransaction]:
     """Open a transaction for one attempt; look things up on `own`."""
-    inside = BlockingTransaction(address, own, sql, claim, now=now)
+    inside = BlockingTransaction(address, own, sql, claim, tell, now=now)
     try:
         await asyncio.to_thread(inside.begin)
         yield inside
@@ -51,12 +52,20 @@ class BlockingTransaction:
     """All of `ports.store.Transaction`, around a `psycopg.Connection`."""
 
     def __init__(
-        self, address: Address, own: Connections, sql: Queries, claim: Claim, *, now: int | None
+        self,
+        address: Address,
+        own: Connections,
+        sql: Queries,
+        claim: Claim,
+        tell: Tell,
+        *,
+        now: int | None,
     ) -> None:
         self._address = address
         self._own = own
         self._sql = sql
         self._claim = claim
+        self._tell = tell
         self._now = now
         self._fence = (claim.task_id, claim.attempt, claim.worker_id)
         self._connection: Lent | None = None
@@ -80,7 +89,7 @@ class BlockingTransaction:
             raise LeaseLost(self._claim.task_id, self._claim.attempt)
 
     async def complete(self, settlement: Settlement, report: Report | None = None) -> None:
-        await asyncio.to_thread(self._complete, settlement, report)
+        await self._tell(await asyncio.to_thread(self._complete, settlement, report))
 
     async def committed(self) -> bool:
         await asyncio.to_thread(self.end)
@@ -93,19 +102,20 @@ class BlockingTransaction:
         if connection is not None:
             connection.close()
 
-    def _complete(self, settlement: Settlement, report: Report | None) -> None:
+    def _complete(self, settlement: Settlement, report: Report | None) -> str | None:
         psycopg = _driver()
         connection = self.connection
         if connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE:
             raise HoldfastError(ENDED_INSIDE)
         try:
             values = completion_values(settlement, report)
-            self._run("complete_within", (*self._fence, *values, self._now))
+            found = self._run("complete_within", (*self._fence, *values, self._now)).fetchone()
             psycopg.Connection.commit(connection)
         except psycopg.OperationalError as error:
             raise self._unavailable(error) from error
         except psycopg.Error as error:
             raise refusal(error.sqlstate, error.diag.message_hint, self._claim) or error from error
+        return found[0] if found else None
 
     def _run(self, name: str, values: tuple[object, ...]) -> psycopg.Cursor[tuple[Any, ...]]:
         statement, ordered = formatted(self._sql[name], values)

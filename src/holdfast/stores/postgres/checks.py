@@ -40,8 +40,10 @@ async def _invariants(db: Connection, sql: Queries) -> AsyncIterator[str]:
         yield f"the unique key of task {task_id} is not where it should be"
     for (task_id,) in await db.fetch(sql["expiries"]):
         yield f"the expiry of task {task_id} is not where it should be"
-    for key, problem in await db.fetch(sql["locks"]):
-        yield f"lock {key!r}: {problem}"
+    for name, held, holders, holder, first in await db.fetch(sql["gates_held"]):
+        yield (f"gate {name!r} says that {held} hold it ({holder}), but {holders} do ({first})")
+    for name, problem in await db.fetch(sql["gates_open"]):
+        yield f"gate {name!r}: {problem}"
     for kind, key, told, found in await db.fetch(sql["counts"]):
         yield f"the tally says {told} for {kind} {key}, but there are {found}"
 

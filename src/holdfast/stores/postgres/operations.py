@@ -35,16 +35,21 @@ async def cancel(
     limit: int,
     reason: Reason,
     now: int | None,
-) -> Sequence[Task]:
+) -> tuple[Sequence[Task], str | None]:
+    """Also answers whom gates have let pass (`passed_on.py`)."""
     where = narrowed(where, UNFINISHED)
     end = (reason.value, ended_idle_as(reason).value)
+    passed: str | None = None
 
     async def change(ids: list[TaskId], _: int) -> Sequence[TaskId]:
-        return await db.fetchval(sql["cancel"], ids, _words(where), now, *end) or ()
+        nonlocal passed
+        answer = await db.fetchrow(sql["cancel"], ids, _words(where), now, *end)
+        changed, passed = answer or ((), None)
+        return changed or ()
 
     async with db.transaction():
         changed = await _change(db, sql, where, change, "not_asked", limit=limit)
-        return await tasks(db, sql, lanes, changed)
+        return await tasks(db, sql, lanes, changed), passed
 
 
 async def requeue(

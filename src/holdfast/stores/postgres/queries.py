@@ -21,7 +21,7 @@ from typing import Final, NamedTuple
 DEFAULT_SCHEMA: Final = "holdfast"
 NOUNS: Final = (
     "tasks", "claims", "settlements", "operations", "filters", "workers", "queues", "schema",
-    "checks", "transactions", "limit", "records", "callbacks",
+    "checks", "transactions", "limit", "records",
 )  # fmt: skip
 
 _NAME = re.compile(r"^-- name: (\w+)$", re.MULTILINE)

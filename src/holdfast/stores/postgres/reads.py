@@ -8,11 +8,11 @@ from typing import Final
 
 from holdfast.core.attempt import Claim, Event, History
 from holdfast.core.fleet import WorkerInfo
+from holdfast.core.gate import GateState
 from holdfast.core.ids import is_task_id
 from holdfast.core.query import TaskFilter
 from holdfast.core.stats import Standing
-from holdfast.core.task import State, Task, TaskId
-from holdfast.stores.callees import callees
+from holdfast.core.task import Task, TaskId
 from holdfast.stores.columns import as_time
 from holdfast.stores.postgres.connections import Connection
 from holdfast.stores.postgres.filters import bind, query
@@ -24,7 +24,9 @@ from holdfast.stores.postgres.values import (
     can_be_text,
     claim_of,
     event_of,
+    gate_of,
     last_attempt_of,
+    safe_text,
     task_of,
     worker_of,
 )
@@ -88,13 +90,15 @@ async def standing(
         known = await lanes.know(db, [row["lane"]])
         task = task_of(row, known[row["lane"]])
         at = await db.fetchval(sql["now"], now)
+        gate = next(iter(await gates(db, sql, [row["gate"]], "", 1)), None) if row["gate"] else None
         return Standing(
             now=as_time(at),
             task=task,
             queue_paused=await db.fetchval(sql["is_paused"], task.queue),
             ahead=await _ahead(db, sql, row, task),
             ahead_cap=_AHEAD_CAP,
-            lock_holder=await _lock_holder(db, sql, task),
+            gate=gate,
+            ahead_at_gate=await _ahead_at(db, sql, gate, task),
             workers=tuple(await workers(db, sql)),
             ended_last_minute=await db.fetchval(sql["ended_last_minute"], task.queue, at),
         )
@@ -106,22 +110,19 @@ async def _ahead(db: Connection, sql: Queries, row: Row, task: Task) -> int | No
     return int(await db.fetchval(sql["ahead"], task.queue, task.rank, task.id, _AHEAD_CAP))
 
 
-async def _lock_holder(db: Connection, sql: Queries, task: Task) -> TaskId | None:
-    if task.state is not State.BLOCKED:
+async def _ahead_at(db: Connection, sql: Queries, gate: GateState | None, task: Task) -> int | None:
+    if gate is None:
         return None
-    holder = await db.fetchval(sql["lock_holder"], task.lock)
-    return None if holder is None else TaskId(holder)
+    asked = (gate.name, task.rank, task.id, _AHEAD_CAP)
+    return int(await db.fetchval(sql["ahead_at_gate"], *asked))
 
 
-async def next_in_line(
-    db: Connection, sql: Queries, lanes: Lanes, keys: Collection[str]
-) -> dict[str, int]:
-    wanted = sorted({key for key in keys if can_be_text(key)})
-    async with snapshot(db, sql):
-        rows = await db.fetch(sql["next_in_line"], wanted)
-    known = await lanes.know(db, [lane for lane, _ in rows])
-    ready = [(known[lane], number) for lane, number in rows]
-    return callees((lane.queue, lane.requires, number) for lane, number in ready)
+async def gates(
+    db: Connection, sql: Queries, names: Collection[str] | None, after: str, limit: int
+) -> list[GateState]:
+    wanted = None if names is None else [name for name in names if can_be_text(name)]
+    rows = await db.fetch(sql["gates"], wanted, safe_text(after), max(0, limit))
+    return [gate_of(row) for row in rows]
 
 
 async def cancel_requests(db: Connection, sql: Queries, worker_id: str) -> list[TaskId]:

@@ -8,7 +8,7 @@ begins anew with what it finds then.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import asyncpg
 
@@ -31,15 +31,18 @@ _TRIES: Final = 8
 
 async def commit(
     db: Connection, sql: Queries, lanes: Lanes, changes: Changes, now: int | None
-) -> Sequence[Added]:
+) -> tuple[Sequence[Added], str | None]:
+    """Also answers whom gates have let pass (`passed_on.py`)."""
     await lanes.intern(db, changes.tasks)
     for left in reversed(range(_TRIES)):
         try:
             async with db.transaction():
-                answers = await _write(db, sql, lanes, [changes], now)
+                fresh = await _decided(db, sql, [changes])
+                await _count_up(db, sql, fresh)
+                answer = await _write(db, sql, lanes, fresh, now)
                 reached("written")
             reached("committed")
-            return answers
+            return answer
         except asyncpg.UniqueViolationError:
             if not left:
                 raise
@@ -48,29 +51,30 @@ async def commit(
 
 async def save(
     db: Connection, sql: Queries, lanes: Lanes, settled: Sequence[Settlement], now: int | None
-) -> Sequence[Refusal]:
+) -> tuple[Sequence[Refusal], str | None]:
     """`settlements.save`, and what they bring along."""
     bringing = [s for s in settled if s.also is not None]
     if not bringing:
         return await settlements.save(db, sql, settled, now)
     held = await _held(db, sql, bringing)
     late = [s for s in settled if s.task_id not in held or s.also is None]
-    refused = list(await settlements.save(db, sql, late, now)) if late else []
+    refused, passed = await settlements.save(db, sql, late, now) if late else ((), None)
     mine = [s for s in bringing if s.task_id in held]
     await lanes.intern(db, [new for s in mine for new in _also(s).tasks])
+    answers = [(refused, passed)]
     try:
-        return [*refused, *await _save_together(db, sql, lanes, mine, now)]
+        return _joined([*answers, await _save_together(db, sql, lanes, mine, now)])
     except (*CLASHES, asyncpg.PostgresError) as error:
         if not _is_clash(error):
             raise
     for one in mine:
         try:
-            refused += await _save_together(db, sql, lanes, [one], now)
+            answers.append(await _save_together(db, sql, lanes, [one], now))
         except (*CLASHES, asyncpg.PostgresError) as error:
             if not _is_clash(error):
                 raise
-            refused.append(clashed(one, explain(error, "")))  # type: ignore[arg-type]
-    return refused
+            answers.append(([clashed(one, explain(error, ""))], None))  # type: ignore[arg-type]
+    return _joined(answers)
 
 
 async def get(db: Connection, sql: Queries, kind: str, key: str) -> Record | None:
@@ -115,49 +119,74 @@ async def journal(db: Connection, sql: Queries, task_id: TaskId) -> Mapping[str,
 
 async def _save_together(
     db: Connection, sql: Queries, lanes: Lanes, mine: Sequence[Settlement], now: int | None
-) -> Sequence[Refusal]:
+) -> tuple[Sequence[Refusal], str | None]:
     async with db.transaction():
-        refused = await settlements.save(db, sql, mine, now)
+        held = await _held(db, sql, mine)
+        fresh = await _decided(db, sql, [_also(s) for s in mine if s.task_id in held])
+        await _count_up(db, sql, fresh)  # before their own ends count
+        refused, passed = await settlements.save(db, sql, mine, now)
         reached("end-written")
-        late = {refusal.task_id for refusal in refused}
-        await _write(db, sql, lanes, [_also(s) for s in mine if s.task_id not in late], now)
+        _, more = await _write(db, sql, lanes, fresh, now)
         reached("written")
     reached("committed")
-    return refused
+    return refused, more or passed
 
 
 async def _write(
-    db: Connection, sql: Queries, lanes: Lanes, several: Sequence[Changes], now: int | None
-) -> list[Added]:
-    """Write all of these in the transaction that is open."""
-    found: dict[Name, Kept] = {}
-    records = [
-        (change, each.id) for each in several for change in await _decided(db, sql, each, found)
-    ]
+    db: Connection, sql: Queries, lanes: Lanes, several: Sequence[_Decided], now: int | None
+) -> tuple[list[Added], str | None]:
+    """Write all of these in the transaction that is open; latches were counted up before."""
     answers: list[Added] = []
-    if tasks := [new for each in several for new in each.tasks]:
-        window = several[0].idempotency_window
-        answers = await add(db, sql, lanes, tasks, window=window, now=now)
+    passed = None
+    if tasks := [new for each in several for new in each.changes.tasks]:
+        window = several[0].changes.idempotency_window
+        answers, passed = await add(db, sql, lanes, tasks, window=window, now=now)
         reached("tasks-added")
-    for change, by in sorted(records, key=lambda pair: pair[0][:2]):
-        is_new = (change.kind, safe_text(change.key)) not in found
-        await _write_record(db, sql, change, by, now, is_new=is_new)
+    records = [(change, each) for each in several for change in each.changes.records]
+    for change, each in sorted(records, key=lambda pair: pair[0][:2]):
+        is_new = (change.kind, safe_text(change.key)) not in each.found
+        await _write_record(db, sql, change, each.changes.id, now, is_new=is_new)
         reached("record-written")
-    return answers
+    downs = [count for each in several for count in each.changes.downs]
+    capacities = [word for each in several for word in each.changes.capacities]
+    if downs or capacities:
+        latches, numbers, failed = _columns(downs, 3)
+        gates = _columns(capacities, 2)
+        less = [-number for number in numbers]
+        passed = await db.fetchval(sql["change_gates"], latches, less, failed, *gates, now)
+    return answers, passed
 
 
-async def _decided(
-    db: Connection, sql: Queries, changes: Changes, found: dict[Name, Kept]
-) -> Sequence[Put | Delete]:
-    """What to write of these. What was found is locked, and noted."""
-    if not changes.records:
-        return ()
-    kinds, keys = zip(*changes.names, strict=True)
-    rows = await db.fetch(sql["hold_records"], kinds, keys)
-    ids = [new.id for new in changes.tasks]
-    known = {row[0] for row in await db.fetch(sql["known_tasks"], ids)} if ids else ()
-    found |= {(kind, key): Kept(version, by) for kind, key, version, by in rows}
-    return decided(changes, found, known)
+async def _count_up(db: Connection, sql: Queries, several: Sequence[_Decided]) -> None:
+    if ups := [count for each in several for count in each.changes.ups]:
+        await db.execute(sql["count_up"], *_columns(ups, 3))
+
+
+def _columns(rows: Sequence[tuple[Any, ...]], number: int) -> list[list[Any]]:
+    return [[row[n] for row in rows] for n in range(number)]
+
+
+class _Decided(NamedTuple):
+    """What to write of some changes, and the records that were found, and are locked."""
+
+    changes: Changes
+    found: Mapping[Name, Kept]
+
+
+async def _decided(db: Connection, sql: Queries, several: Sequence[Changes]) -> list[_Decided]:
+    found: dict[Name, Kept] = {}
+    fresh = []
+    for changes in several:
+        if changes.records:
+            kinds, keys = zip(*changes.names, strict=True)
+            rows = await db.fetch(sql["hold_records"], kinds, keys)
+            found |= {(kind, key): Kept(version, by) for kind, key, version, by in rows}
+        ids = [new.id for new in changes.tasks]
+        is_more = changes.records or changes.counts or changes.capacities
+        asks = ids and is_more
+        known = {row[0] for row in await db.fetch(sql["known_tasks"], ids)} if asks else ()
+        fresh.append(_Decided(decided(changes, found, known), found))
+    return fresh
 
 
 async def _write_record(
@@ -186,6 +215,13 @@ def _is_clash(error: BaseException) -> bool:
     if isinstance(error, asyncpg.UniqueViolationError):
         return True  # somebody made the same record: each on its own finds out
     return isinstance(error, CLASHES) or getattr(error, "sqlstate", None) == IDEMPOTENCY_CONFLICT
+
+
+def _joined(
+    answers: Sequence[tuple[Sequence[Refusal], str | None]],
+) -> tuple[Sequence[Refusal], str | None]:
+    passed = " ".join(text for _, text in answers if text) or None
+    return [refusal for refused, _ in answers for refusal in refused], passed
 
 
 def _also(settlement: Settlement) -> Changes:

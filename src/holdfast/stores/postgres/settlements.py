@@ -21,12 +21,14 @@ _ENDED_WELL: Final = AttemptEnd.COMPLETED
 
 async def save(
     db: Connection, sql: Queries, settlements: Sequence[Settlement], now: int | None
-) -> Sequence[Refusal]:
+) -> tuple[Sequence[Refusal], str | None]:
+    """Also answers whom gates have let pass (`passed_on.py`)."""
     known = [s for s in settlements if is_task_id(s.task_id)]
     if len({s.task_id for s in known}) < len(known):
         return await _save_in_order(db, sql, settlements, now)
     plain, rest = _parted(known)
     late: list[Refusal] = []
+    passed = None
     if known:
         worker = plain[0].worker_id if plain else None
         attempts = [s[1] for s in plain]
@@ -41,18 +43,25 @@ async def save(
             [s.needs for s in rest] if any(s.needs for s in rest) else None,
         )
         order = [*plain, *rest]
-        late = [_refusal(order[number - 1], holder) for number, holder in found]
+        late = [_refusal(order[number - 1], holder) for number, holder in found if number]
+        passed = next((text for number, text in found if not number), None)
     if len(known) < len(settlements):
         late += await _refuse_unknown(db, sql, settlements)
-    return late
+    return late, passed
 
 
 async def _save_in_order(
     db: Connection, sql: Queries, settlements: Sequence[Settlement], now: int | None
-) -> Sequence[Refusal]:
+) -> tuple[Sequence[Refusal], str | None]:
     """One task twice: the order decides."""
+    late: list[Refusal] = []
+    passed = None
     async with db.transaction():
-        return [late for one in settlements for late in await save(db, sql, [one], now)]
+        for one in settlements:
+            refused, more = await save(db, sql, [one], now)
+            late += refused
+            passed = more or passed
+    return late, passed
 
 
 def _parted(

@@ -14,8 +14,8 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
-from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.gate import GateState
 from holdfast.core.query import Order, Page, TaskFilter, read_cursor
 from holdfast.core.record import Changes, Due, Record
 from holdfast.core.stats import Standing, Stats
@@ -23,9 +23,9 @@ from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, W
 from holdfast.errors import StoreError
 from holdfast.ports.clock import Clock
 from holdfast.ports.store import Transaction
+from holdfast.stores.callees import tell_nobody
 from holdfast.stores.columns import as_time
 from holdfast.stores.postgres import (
-    callbacks,
     checks,
     listing,
     numbers,
@@ -43,6 +43,7 @@ from holdfast.stores.postgres.blocking import transaction as blocking_transactio
 from holdfast.stores.postgres.claims import Ask, claim
 from holdfast.stores.postgres.connections import HOT_TIMEOUT, Connection, Connections
 from holdfast.stores.postgres.lanes import Lanes
+from holdfast.stores.postgres.passed_on import tell
 from holdfast.stores.postgres.queries import queries
 from holdfast.stores.postgres.shrinking import TableShrinker
 from holdfast.stores.postgres.transactions import transaction
@@ -59,6 +60,7 @@ class PostgresStore:
     abilities = frozenset({"durable", "many_processes", "transactions"})
 
     def __init__(self, url: str, *, clock: Clock | None = None, schema: str | None = None) -> None:
+        self.passed_on: Callable[[Mapping[str, int]], None] = tell_nobody
         self._address = parse(url, schema)
         self._clock = clock
         self._sql = queries(self._address.schema)
@@ -122,11 +124,12 @@ class PostgresStore:
     async def save(self, settled: Sequence[Settlement]) -> Sequence[Refusal]:
         if not settled:
             return ()
-        refused = await self._hot(
+        refused, passed = await self._hot(
             lambda db: records.save(db, self._sql, self._lanes, settled, self._now)
         )
         if self._sweeper is not None:
             self._sweeper.passed(len(settled))
+        await self._tell(passed)
         return refused
 
     async def report(self, reports: Sequence[Report]) -> Sequence[Refusal]:
@@ -139,11 +142,13 @@ class PostgresStore:
     async def cancel(
         self, where: TaskFilter, *, limit: int, reason: Reason = Reason.CANCELLED
     ) -> Sequence[Task]:
-        return await self._open.do(
+        changed, passed = await self._open.do(
             lambda db: operations.cancel(
                 db, self._sql, self._lanes, where, limit=limit, reason=reason, now=self._now
             )
         )
+        await self._tell(passed)
+        return changed
 
     async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
         return await self._hot(
@@ -188,10 +193,10 @@ class PostgresStore:
         asked = (queue, priority.value, rank, limit)
         return int(await self._read(lambda db: db.fetchval(self._sql["count_ready"], *asked)))
 
-    async def next_in_line(self, keys: Collection[str]) -> Mapping[str, int]:
-        if not keys:
-            return {}
-        return await self._hot(lambda db: reads.next_in_line(db, self._sql, self._lanes, keys))
+    async def gates(
+        self, *, names: Collection[str] | None = None, after: str = "", limit: int
+    ) -> Sequence[GateState]:
+        return await self._read(lambda db: reads.gates(db, self._sql, names, after, limit))
 
     async def demand(self) -> Mapping[frozenset[str], int]:
         found = await self._read(lambda db: db.fetch(self._sql["demand"]))
@@ -247,24 +252,6 @@ class PostgresStore:
             await self._open.do(lambda db: self._shrinker.give_back(db, self._sql))
         return found
 
-    # Callbacks
-
-    async def due_callbacks(self, *, limit: int, lease: float) -> Sequence[Callback]:
-        return await self._open.do(
-            lambda db: callbacks.take(db, self._sql, limit=limit, lease=lease, now=self._now),
-            within=HOT_TIMEOUT,
-        )
-
-    async def callback_done(
-        self, callback: Callback, *, retry_in: float | None, error: str | None
-    ) -> bool:
-        return await self._open.do(
-            lambda db: callbacks.done(
-                db, self._sql, callback, retry_in=retry_in, error=error, now=self._now
-            ),
-            within=HOT_TIMEOUT,
-        )
-
     # Records and the journal
 
     async def record(self, kind: str, key: str) -> Record | None:
@@ -295,9 +282,11 @@ class PostgresStore:
         )
 
     async def commit(self, changes: Changes) -> Sequence[Added]:
-        return await self._hot(
+        answers, passed = await self._hot(
             lambda db: records.commit(db, self._sql, self._lanes, changes, self._now)
         )
+        await self._tell(passed)
+        return answers
 
     async def journal(self, task_id: TaskId) -> Mapping[str, bytes]:
         return await self._hot(lambda db: records.journal(db, self._sql, task_id))
@@ -312,8 +301,12 @@ class PostgresStore:
     ) -> AbstractAsyncContextManager[Transaction]:
         own, lent = self._open, self._lent
         if blocking:
-            return blocking_transaction(self._address, own, self._sql, claim, now=self._now)
-        return transaction(lent, own, self._sql, claim, where=self.url, now=self._now)
+            return blocking_transaction(
+                self._address, own, self._sql, claim, tell=self._tell, now=self._now
+            )
+        return transaction(
+            lent, own, self._sql, claim, tell=self._tell, where=self.url, now=self._now
+        )
 
     def add_within(
         self, connection: object, tasks: Sequence[NewTask], *, idempotency_window: float
@@ -354,7 +347,7 @@ class PostgresStore:
             raise
         self._connections = connections
         self._lent = Connections(self._address, lent=True)
-        self._adding = Adding(connections, self._sql, self._lanes)
+        self._adding = Adding(connections, self._sql, self._lanes, self._tell)
         self._sweeper = upkeep.Sweeper(connections, self._sql)
 
     async def close(self) -> None:
@@ -392,6 +385,9 @@ class PostgresStore:
         if self._connections is None:
             raise self._not_open()
         return self._connections
+
+    async def _tell(self, passed: str | None) -> None:
+        await tell(passed, self._open, self._lanes, self.passed_on)
 
     async def _ask(self, question: str, *values: object) -> bool:
         return bool(await self._hot(lambda db: db.fetchval(self._sql[question], *values)))

@@ -24,6 +24,7 @@ from holdfast.errors import HoldfastError, LeaseLost
 from holdfast.stores.columns import progress_text
 from holdfast.stores.postgres.connections import Connection, Connections
 from holdfast.stores.postgres.faults import explain
+from holdfast.stores.postgres.passed_on import Tell
 from holdfast.stores.postgres.queries import Queries
 from holdfast.stores.postgres.values import safe_text
 
@@ -44,12 +45,19 @@ _BROKEN = (
 
 @asynccontextmanager
 async def transaction(
-    lent: Connections, own: Connections, sql: Queries, claim: Claim, *, where: str, now: int | None
+    lent: Connections,
+    own: Connections,
+    sql: Queries,
+    claim: Claim,
+    *,
+    tell: Tell,
+    where: str,
+    now: int | None,
 ) -> AsyncIterator[PostgresTransaction]:
     """Open a transaction for one attempt on a connection of `lent`; look things up on `own`."""
     raised: BaseException | None = None
     async with _borrowed(lent, where) as connection:
-        inside = PostgresTransaction(connection, own, sql, claim, where=where, now=now)
+        inside = PostgresTransaction(connection, own, sql, claim, tell, where=where, now=now)
         # What the handler raises says nothing about the connection, so it goes around the pool.
         try:
             await inside.begin()
@@ -87,6 +95,7 @@ class PostgresTransaction:
         own: Connections,
         sql: Queries,
         claim: Claim,
+        tell: Tell,
         *,
         where: str,
         now: int | None,
@@ -95,6 +104,7 @@ class PostgresTransaction:
         self._own = own
         self._sql = sql
         self._claim = claim
+        self._tell = tell
         self._where = where
         self._now = now
         self._fence = (claim.task_id, claim.attempt, claim.worker_id)
@@ -116,7 +126,7 @@ class PostgresTransaction:
         try:
             values = completion_values(settlement, report)
             async with asyncio.timeout(PATIENCE):
-                await self.connection.execute(
+                passed = await self.connection.fetchval(
                     self._sql["complete_within"], *self._fence, *values, self._now
                 )
                 await self._transaction.commit()
@@ -126,6 +136,7 @@ class PostgresTransaction:
         except _BROKEN as error:
             self.connection.terminate()
             raise explain(error, self._where) from error
+        await self._tell(passed)
 
     async def committed(self) -> bool:
         if self.connection.is_in_transaction():

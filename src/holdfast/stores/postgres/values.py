@@ -6,6 +6,7 @@ import asyncpg
 
 from holdfast.core.attempt import Attempt, Claim, Event
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.gate import GateState, gates_from
 from holdfast.core.task import (
     AttemptEnd,
     Cause,
@@ -74,6 +75,8 @@ def task_of(row: Row, lane: Lane) -> Task:
         ),
         cancel_requested=row["cancel_requested"],
         callback=row["callback"],
+        gates=gates_from(row["gates"]),
+        counts=tuple(row["counts"] or ()),
     )
 
 
@@ -139,3 +142,7 @@ def event_of(row: Row) -> Event:
         worker_id=row["worker_id"],
         detail=row["detail"],
     )
+
+
+def gate_of(row: Row) -> GateState:
+    return GateState(**dict(row))

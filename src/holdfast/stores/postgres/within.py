@@ -12,6 +12,7 @@ from typing import Any, Final
 import orjson
 
 from holdfast.borrowed import borrow, borrow_async
+from holdfast.core.gate import gates_text, to_pass
 from holdfast.core.task import Added, Json, NewTask, State, SubmitOutcome, TaskId
 from holdfast.errors import IdempotencyConflict, InvalidOption
 from holdfast.stores.columns import in_us
@@ -82,6 +83,9 @@ def _described(new: NewTask) -> Json:
         "trace": new.trace,
         "parent_id": new.parent_id,
         "callback": new.callback,
+        "gates": gates_text(new.gates),
+        "passes": [gate.name for gate in to_pass(new.lock, new.gates)] if new.gates else None,
+        "counts": new.counts or None,
     }
 
 

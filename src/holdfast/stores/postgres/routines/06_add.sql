@@ -5,9 +5,10 @@
 --         For any driver, in the caller's transaction or its own. `tasks` is a JSON array of objects
 --         with the fields of `NewTask` (id, name, payload, queue, priority, head_start, delay,
 --         run_at, expires_in, expires_at, max_retries, timeout, retry, unique_key, idempotency_key,
---         fingerprint, lock, requires, tags, owner, trace, parent_id). `id`, `name` and `payload`
---         must be there; the payload is a *string* of JSON, kept to the letter; durations are
---         seconds; run_at and expires_at are whole microseconds since 1970 UTC. Answers one row per
+--         fingerprint, lock, requires, tags, owner, trace, parent_id, gates, passes, counts). `id`,
+--         `name` and `payload` must be there; the payload is a *string* of JSON, kept to the letter;
+--         durations are seconds; run_at and expires_at are whole microseconds since 1970 UTC; gates
+--         and passes are what `core/gate.py` makes of them. Answers one row per
 --         task, in order: outcome is created, unique_key or idempotency_key. Raises HF002
 --         (IdempotencyConflict): nothing of the batch is kept; the error's DETAIL is the key, its
 --         HINT the id of the task that has it.
@@ -22,9 +23,9 @@
 --         What they come to. For the store itself: their arguments may change with any release.
 
 -- All arrays have one element per task; NULL for a whole array means NULL for every task. Durations
--- are microseconds. Answers only for tasks that are not simply new and queued. `locks_later`: tasks
--- with locks wait, though they are due, and stand in line for their lock at the next claim. For
--- transactions of others, which may take long: the row of a lock must not be locked meanwhile.
+-- are microseconds. Answers only for tasks that are not simply new and queued. `gates_later`: tasks
+-- with gates wait, though they are due, and stand before the first of them at the next claim. For
+-- transactions of others, which may take long: the row of a gate must not be locked meanwhile.
 -- `calls`: queues whose sleepers are to be woken by the commit.
 CREATE OR REPLACE FUNCTION holdfast.add_rows(
     ids text[], names text[], payloads bytea[], lanes integer[], head_starts bigint[],
@@ -32,7 +33,8 @@ CREATE OR REPLACE FUNCTION holdfast.add_rows(
     expires_in bigint[], expires_at bigint[], retries text[], unique_keys text[],
     idempotency_keys text[], fingerprints text[], locks text[], owners text[], traces text[],
     parents text[], tags text[], idempotency_window bigint, now bigint DEFAULT NULL,
-    locks_later boolean DEFAULT false, calls text[] DEFAULT NULL, callbacks text[] DEFAULT NULL
+    gates_later boolean DEFAULT false, calls text[] DEFAULT NULL, callbacks text[] DEFAULT NULL,
+    gates text[] DEFAULT NULL, passes text[] DEFAULT NULL, counts text[] DEFAULT NULL
 ) RETURNS TABLE (n integer, task_id text, outcome text, state text)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
@@ -49,6 +51,9 @@ DECLARE
     firsts uuid[];
     outcomes text[];
     written bigint;
+    came text[];
+    latches text[];
+    new uuid[];
 BEGIN
     IF unique_keys IS NOT NULL OR idempotency_keys IS NOT NULL THEN
         SELECT * INTO repeats, firsts, outcomes FROM holdfast.take_keys(
@@ -56,8 +61,8 @@ BEGIN
             at + idempotency_window, at
         );
     END IF;
-    IF locks IS NOT NULL AND NOT locks_later THEN
-        PERFORM holdfast.hold_locks(locks);
+    IF gates IS NOT NULL AND NOT gates_later THEN
+        came := holdfast.announce(gates, repeats);
     END IF;
     WITH given AS (
         SELECT
@@ -67,45 +72,49 @@ BEGIN
         FROM unnest(
             ids::uuid[], names, payloads, lanes, head_starts, add_rows.max_retries, timeouts,
             delays, run_ats, add_rows.expires_in, add_rows.expires_at, retries, unique_keys,
-            idempotency_keys, locks, owners, traces, parents, add_rows.tags, callbacks
+            idempotency_keys, locks, owners, traces, parents, add_rows.tags, callbacks,
+            add_rows.gates, add_rows.passes, add_rows.counts
         ) WITH ORDINALITY AS g (
             id, name, payload, lane, head_start, max_retries, timeout, delay, run_at, expires_in,
             expires_at, retry, unique_key, idempotency_key, lock_key, owner, trace, parent_id, tags,
-            callback, n
+            callback, gates, passes, counts, n
         )
         WHERE g.n <> ALL (repeats)
     ), added AS (
         INSERT INTO holdfast.task (
             id, rank, created_at, run_at, lane, max_retries, timeout, expires_at, parent_id, name,
             payload, retry, unique_key, idempotency_key, lock_key, owner, trace, tags,
-            callback
+            callback, gates, passes, counts
         )
         SELECT
             id, due_at - head_start, at, due_at, lane, max_retries, timeout, expiry, parent_id,
             name, payload, retry, unique_key, idempotency_key, lock_key, owner, trace,
-            CASE WHEN tags IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(tags::json)) END,
-            callback
+            holdfast.words(tags), callback, gates, holdfast.words(passes), holdfast.words(counts)
         FROM given
         ON CONFLICT (id) DO NOTHING
         RETURNING
-            id, rank, lane, run_at, lock_key, expires_at,
+            id, rank, lane, run_at, expires_at, holdfast.passes_of(passes, lock_key) AS passes,
             ((lock_key IS NOT NULL)::integer + (unique_key IS NOT NULL)::integer * 2
             + (expires_at IS NOT NULL)::integer * 8
-            + (callback IS NOT NULL)::integer * 16)::smallint AS flags
+            + CASE WHEN passes IS NOT NULL THEN holdfast.flags_of(passes) ELSE 0 END
+            + (counts IS NOT NULL)::integer * 128)::smallint AS flags
     ), lined_up AS (
         INSERT INTO holdfast.ready (id, rank, lane, attempt, flags, late, expires_at)
         SELECT
             id, rank, added.lane, 0, flags, all_late OR rank < coalesce(pending, rank), expires_at
         FROM added LEFT JOIN holdfast.floor ON floor.lane = added.lane
-        WHERE run_at <= at AND lock_key IS NULL
+        WHERE run_at <= at AND passes IS NULL
     ), put_off AS (
         INSERT INTO holdfast.waiting (id, rank, due_at, lane, attempt, flags, retrying, expires_at)
         SELECT id, rank, run_at, lane, 0, flags, false, expires_at FROM added
-        WHERE run_at > at OR locks_later AND lock_key IS NOT NULL
+        WHERE run_at > at OR gates_later AND passes IS NOT NULL
     ), held_up AS (
-        INSERT INTO holdfast.blocked (lock_key, rank, id, lane, attempt, flags, expires_at)
-        SELECT lock_key, rank, id, lane, 0, flags, expires_at FROM added
-        WHERE run_at <= at AND lock_key IS NOT NULL AND NOT locks_later
+        INSERT INTO holdfast.blocked (gate, rank, id, lane, attempt, flags, expires_at, gates)
+        SELECT
+            passes[1], rank, id, lane, 0, flags, expires_at,
+            CASE WHEN cardinality(passes) > 1 THEN passes END
+        FROM added WHERE run_at <= at AND passes IS NOT NULL AND NOT gates_later
+        RETURNING gate, gates, id
     ), will_expire AS (
         INSERT INTO holdfast.expiring (expires_at, id)
         SELECT expires_at, id FROM added WHERE expires_at IS NOT NULL
@@ -113,26 +122,86 @@ BEGIN
         INSERT INTO holdfast.tally (kind, key, n)
         SELECT
             CASE
-                WHEN run_at > at OR locks_later AND lock_key IS NOT NULL THEN 'waiting'
-                WHEN lock_key IS NULL THEN 'ready'
+                WHEN run_at > at OR gates_later AND passes IS NOT NULL THEN 'waiting'
+                WHEN passes IS NULL THEN 'ready'
                 ELSE 'blocked'
             END,
             lane, count(*)
         FROM added GROUP BY 1, 2
     )
-    SELECT count(*) INTO written FROM added;
-    IF locks IS NOT NULL AND NOT locks_later THEN
-        PERFORM holdfast.settle_locks(locks);
+    SELECT
+        (SELECT count(*) FROM added), came || (SELECT array_agg(DISTINCT gate) FROM held_up),
+        (SELECT array_agg(id) FROM held_up), (
+            SELECT array_agg(p.name)
+            FROM held_up CROSS JOIN LATERAL unnest(coalesce(gates, ARRAY[gate])) AS p (name)
+            WHERE holdfast.kind_of(p.name) = 0
+        )
+    INTO written, came, new, latches;
+    IF latches IS NOT NULL THEN
+        PERFORM holdfast.stand_behind(latches);
+    END IF;
+    IF came IS NOT NULL THEN
+        PERFORM holdfast.settle_gates(came, '{}', at, new);
+    END IF;
+    IF gates IS NOT NULL AND NOT gates_later THEN -- of those that it made, the last word counts too
+        PERFORM holdfast.settle_gates(holdfast.announce(gates, repeats), '{}', at, new);
     END IF;
     IF calls IS NOT NULL THEN
         PERFORM holdfast.wake(calls);
     END IF;
-    IF written < cardinality(ids) OR locks IS NOT NULL THEN
+    IF written < cardinality(ids) OR locks IS NOT NULL OR gates IS NOT NULL THEN
         RETURN QUERY SELECT a.* FROM holdfast.answers(
-            ids::uuid[], locks, repeats, firsts, outcomes,
+            ids::uuid[], locks, gates, repeats, firsts, outcomes,
             written + cardinality(repeats) < cardinality(ids)
         ) AS a;
     END IF;
+END $$;
+
+-- JSON text of words as an array.
+CREATE OR REPLACE FUNCTION holdfast.words(given text) RETURNS text[]
+LANGUAGE sql IMMUTABLE
+RETURN CASE WHEN given IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(given::json)) END;
+
+-- What flags say of gates beside a lock: that there are some, a rate, several of one kind.
+CREATE OR REPLACE FUNCTION holdfast.flags_of(passes text[]) RETURNS integer
+LANGUAGE sql IMMUTABLE
+RETURN (
+    SELECT
+        32 + 256 * bool_or(holdfast.kind_of(p) = 5)::integer
+        + 512 * (count(*) > count(DISTINCT holdfast.kind_of(p)))::integer
+    FROM unnest(passes) AS p
+);
+
+-- New tasks say how many may pass their gates, the last of them for all; answers the gates that this
+-- changes. Repeats say nothing.
+CREATE OR REPLACE FUNCTION holdfast.announce(gates text[], repeats integer[]) RETURNS text[]
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+DECLARE
+    changed text[];
+BEGIN
+    WITH said AS (
+        SELECT DISTINCT ON (s.name) s.*
+        FROM unnest(announce.gates) WITH ORDINALITY AS g (gates, n)
+        CROSS JOIN LATERAL holdfast.specs_of(g.gates) AS s
+        WHERE g.gates IS NOT NULL AND g.n <> ALL (repeats) AND holdfast.kind_of(s.name) > 0
+        ORDER BY s.name, g.n DESC
+    ), held AS MATERIALIZED (
+        SELECT g.name, s.capacity, s.period
+        FROM said AS s JOIN holdfast.gate AS g
+        ON g.name = s.name AND (g.capacity, g.period) <> (s.capacity, s.period)
+        ORDER BY holdfast.kind_of(g.name), g.name FOR UPDATE OF g
+    ), written AS (
+        UPDATE holdfast.gate AS g SET capacity = h.capacity, period = h.period
+        FROM held AS h WHERE g.name = h.name
+        RETURNING g.name
+    )
+    SELECT array_agg(w.name) INTO changed FROM written AS w;
+    RETURN changed;
 END $$;
 
 -- The usual case, at a third of the cost: tasks that are ready at once, have no keys and differ in
@@ -185,7 +254,8 @@ END $$;
 
 -- The answers that are not simply "created, queued". `some_known`: some ids were there before.
 CREATE OR REPLACE FUNCTION holdfast.answers(
-    ids uuid[], locks text[], repeats integer[], firsts uuid[], outcomes text[], some_known boolean
+    ids uuid[], locks text[], gates text[], repeats integer[], firsts uuid[], outcomes text[],
+    some_known boolean
 ) RETURNS TABLE (n integer, task_id text, outcome text, state text)
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
@@ -202,16 +272,16 @@ BEGIN
             coalesce(repeat.outcome, 'created') AS outcome,
             CASE
                 WHEN repeat.id IS NOT NULL THEN holdfast.state_of(repeat.id)
-                WHEN some_known THEN holdfast.state_of(given.id)
+                WHEN some_known OR given.gates IS NOT NULL THEN holdfast.state_of(given.id)
                 WHEN given.lock_key IS NULL
                 OR EXISTS (SELECT 1 FROM holdfast.waiting AS w WHERE w.id = given.id)
                 OR EXISTS (
-                    SELECT 1 FROM holdfast.lock AS l
-                    WHERE l.key = given.lock_key AND l.holder = given.id
+                    SELECT 1 FROM holdfast.gate AS g
+                    WHERE g.name = 'lock:' || given.lock_key AND g.holder = given.id
                 ) THEN 'queued'
                 ELSE 'blocked'
             END AS state
-        FROM unnest(ids, locks) WITH ORDINALITY AS given (id, lock_key, n)
+        FROM unnest(ids, locks, gates) WITH ORDINALITY AS given (id, lock_key, gates, n)
         LEFT JOIN unnest(repeats, firsts, outcomes) AS repeat (n, id, outcome)
         ON repeat.n = given.n
     ) AS answer
@@ -230,7 +300,8 @@ AS $$
             delay double precision, run_at bigint, expires_in double precision, expires_at bigint,
             max_retries bigint, timeout double precision, retry text, unique_key text,
             idempotency_key text, fingerprint text, lock text, requires text[], tags json,
-            owner text, trace text, parent_id text, callback text
+            owner text, trace text, parent_id text, callback text, gates text, passes json,
+            counts json
         )
     ), columns AS (
         SELECT
@@ -259,6 +330,9 @@ AS $$
             array_agg(trace ORDER BY n) AS traces,
             array_agg(parent_id ORDER BY n) AS parents,
             array_agg(callback ORDER BY n) AS callbacks,
+            array_agg(gates ORDER BY n) AS gates,
+            array_agg(passes::text ORDER BY n) AS passes,
+            array_agg(counts::text ORDER BY n) AS counts,
             array_agg(CASE WHEN json_array_length(tags) > 0 THEN tags::text END ORDER BY n) AS tags
         FROM given
     )
@@ -274,7 +348,8 @@ AS $$
             c.run_ats, c.expires_in, c.expires_at, c.retries,
             holdfast.or_null(c.unique_keys), holdfast.or_null(c.idempotency_keys), c.fingerprints,
             holdfast.or_null(c.locks), c.owners, c.traces, c.parents, c.tags,
-            holdfast.as_us(add.idempotency_window), add.now, true, NULL, c.callbacks
+            holdfast.as_us(add.idempotency_window), add.now, true, NULL, c.callbacks,
+            holdfast.or_null(c.gates), c.passes, c.counts
         ) AS answer
         WHERE c.ids IS NOT NULL
     ) AS answer ON answer.n = given.n

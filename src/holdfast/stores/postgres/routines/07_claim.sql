@@ -34,7 +34,7 @@ DECLARE
     lates boolean[];
     heads bigint[];
     rows tid[];
-    careful boolean;
+    flags smallint; -- of any of them
     one record;
 BEGIN
     -- The worker's row is locked until the claim is committed, so that nobody buries it meanwhile:
@@ -76,12 +76,12 @@ BEGIN
     ) AS head;
 
     claim_groups.ranks := ARRAY[next_due]; -- the first row is no task
-    RETURN NEXT;
     IF lanes IS NULL OR max <= 0 THEN
+        RETURN NEXT;
         RETURN;
     END IF;
     IF cardinality(lanes) = 1 THEN
-        SELECT array_agg(first.ctid), bool_or(first.flags <> 0) INTO rows, careful
+        SELECT array_agg(first.ctid), bit_or(first.flags) INTO rows, flags
         FROM (
             SELECT r.ctid, r.flags FROM holdfast.ready AS r
             WHERE r.lane = lanes[1] AND r.late = lates[1] AND r.rank >= heads[1]
@@ -90,13 +90,18 @@ BEGIN
             FOR UPDATE SKIP LOCKED
         ) AS first;
     ELSE
-        SELECT * INTO rows, careful FROM holdfast.take_merged(lanes, lates, heads, max, at);
+        SELECT * INTO rows, flags FROM holdfast.take_merged(lanes, lates, heads, max, at);
     END IF;
 
     -- Read again: what was let go of since `at` may be among the rows, and must not seem to start
     -- before the task that held its lock, or its own last attempt, has ended.
     at := holdfast.now_us(claim_groups.now);
-    IF careful THEN
+    IF flags & 256 <> 0 THEN
+        SELECT c.kept, ARRAY[least(next_due, c.look_in)] INTO rows, claim_groups.ranks
+        FROM holdfast.count_starts(rows, at) AS c;
+    END IF;
+    RETURN NEXT;
+    IF flags <> 0 THEN
         RETURN QUERY SELECT * FROM holdfast.start_groups(rows, me, at);
     ELSIF cardinality(rows) = 1 THEN
         -- What a sleeping worker is woken for. Without the joins below, which look into every
@@ -150,7 +155,7 @@ END $$;
 -- stream; if that were too few, the next parts follow, larger.
 CREATE OR REPLACE FUNCTION holdfast.take_merged(
     lanes integer[], lates boolean[], heads bigint[], max integer, at bigint,
-    OUT rows tid[], OUT careful boolean
+    OUT rows tid[], OUT flags smallint
 )
 LANGUAGE plpgsql
 SET plan_cache_mode = force_generic_plan
@@ -166,10 +171,10 @@ DECLARE
     until_rank bigint;
     until_id uuid;
     more tid[];
-    more_careful boolean;
+    more_flags smallint;
 BEGIN
     rows := '{}';
-    careful := false;
+    flags := 0;
     LOOP
         -- Where a part ends there may be more in that stream: the order is certain up to the least
         -- of these ends. No more than what is missing is wanted.
@@ -195,7 +200,7 @@ BEGIN
         EXIT WHEN until_rank IS NULL;
 
         -- Rows that came in meanwhile may be among them: no more than wanted are taken.
-        SELECT array_agg(first.ctid), bool_or(first.flags <> 0) INTO more, more_careful
+        SELECT array_agg(first.ctid), bit_or(first.flags) INTO more, more_flags
         FROM (
             SELECT mine.*
             FROM unnest(lanes, lates, from_rank, from_id) AS s (lane, late, rank, id)
@@ -210,7 +215,7 @@ BEGIN
             ORDER BY mine.rank, mine.id LIMIT max - cardinality(rows)
         ) AS first;
         rows := rows || coalesce(more, '{}');
-        careful := careful OR coalesce(more_careful, false);
+        flags := flags | coalesce(more_flags, 0::smallint);
         EXIT WHEN cardinality(rows) >= max;
         from_rank := array_fill(until_rank, ARRAY[cardinality(lanes)]);
         from_id := array_fill(until_id, ARRAY[cardinality(lanes)]);
@@ -218,7 +223,52 @@ BEGIN
     END LOOP;
 END $$;
 
--- Start tasks of which some have a lock, an expiry or an earlier attempt.
+-- Count the starts of these rows' tasks that have a rate. Those whose rate somebody has locked just now
+-- are left out: nobody waits for another here. `look_in`: when to claim again, in microseconds.
+CREATE OR REPLACE FUNCTION holdfast.count_starts(rows tid[], at bigint, OUT kept tid[], OUT look_in bigint)
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    wanted tid[];
+    names text[];
+    held text[];
+BEGIN
+    SELECT array_agg(r.ctid), array_agg(p.name) INTO wanted, names
+    FROM holdfast.ready AS r
+    JOIN holdfast.task AS t ON t.id = r.id
+    CROSS JOIN LATERAL unnest(t.passes) AS p (name)
+    WHERE r.ctid = ANY (rows) AND r.flags & 256 <> 0 AND holdfast.kind_of(p.name) = 5;
+    held := ARRAY(
+        SELECT g.name FROM holdfast.gate AS g WHERE g.name = ANY (names)
+        ORDER BY g.name FOR UPDATE SKIP LOCKED
+    );
+    kept := ARRAY(
+        SELECT r FROM unnest(rows) AS r WHERE r NOT IN (
+            SELECT w.row FROM unnest(wanted, names) AS w (row, name) WHERE w.name <> ALL (held)
+        )
+    );
+    WITH begun AS (
+        SELECT w.name, count(*) AS n FROM unnest(wanted, names) AS w (row, name)
+        WHERE w.row IN (SELECT unnest(kept)) GROUP BY w.name
+    ), counted AS (
+        UPDATE holdfast.gate AS g SET
+            held = g.held - b.n, starts = s.starts, look_at = s.starts[2] + g.period
+        FROM begun AS b
+        JOIN holdfast.gate AS old ON old.name = b.name
+        CROSS JOIN LATERAL holdfast.recent_starts(
+            holdfast.more_starts(old.starts, b.n, coalesce(old.pinned, old.capacity), at),
+            old.period, at
+        ) AS s (starts)
+        WHERE g.name = b.name
+        RETURNING g.look_at
+    )
+    SELECT min(c.look_at) - at INTO look_in FROM counted AS c;
+    IF cardinality(kept) < cardinality(rows) THEN
+        look_in := 0;
+    END IF;
+END $$;
+
+-- Start tasks of which some have a lock or other gates, an expiry or an earlier attempt.
 CREATE OR REPLACE FUNCTION holdfast.start_groups(rows tid[], me integer, at bigint) RETURNS TABLE (
     ids text[], ranks bigint[], payloads bytea[], lane integer, attempt integer, name text,
     max_retries bigint, timeout double precision, retry text, lock_key text, fence bigint,

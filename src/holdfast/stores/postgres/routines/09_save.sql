@@ -20,6 +20,7 @@ DECLARE
     me integer;
     written bigint;
     keyed uuid[];
+    awaited uuid[];
 BEGIN
     SELECT number INTO me FROM holdfast.worker WHERE id = complete.worker;
     -- From the given ids to their rows, never the other way round: LATERAL and OFFSET leave the planner
@@ -47,7 +48,8 @@ BEGIN
         FROM ended AS e
     ), by_lane AS (
         SELECT
-            e.lane, count(*) AS n, array_agg(e.id) FILTER (WHERE e.flags & 19 <> 0) AS keyed
+            e.lane, count(*) AS n, array_agg(e.id) FILTER (WHERE e.flags & 243 <> 0) AS keyed,
+            array_agg(e.id) FILTER (WHERE e.flags & 64 <> 0) AS awaited
         FROM ended AS e GROUP BY e.lane
     ), counted AS (
         INSERT INTO holdfast.tally (kind, key, n, lane)
@@ -55,35 +57,66 @@ BEGIN
         UNION ALL SELECT 'completed', at / 1000000, by_lane.n, by_lane.lane FROM by_lane
     )
     SELECT
-        coalesce(sum(b.n), 0), ARRAY(SELECT unnest(k.keyed) FROM by_lane AS k)
-    INTO written, keyed FROM by_lane AS b;
+        coalesce(sum(b.n), 0), ARRAY(SELECT unnest(k.keyed) FROM by_lane AS k),
+        ARRAY(SELECT unnest(k.awaited) FROM by_lane AS k)
+    INTO written, keyed, awaited FROM by_lane AS b;
+    IF awaited <> '{}' THEN -- marked since the statement above began: it has locked rows that it cannot see
+        DELETE FROM holdfast.run AS r WHERE r.id = ANY (awaited);
+    END IF;
     IF keyed <> '{}' THEN
-        PERFORM holdfast.release_keys(keyed);
-        PERFORM holdfast.owe_callbacks(keyed, at);
+        PERFORM holdfast.release_keys(keyed, awaited, at);
     END IF;
     RETURN written;
 END $$;
 
--- Let go of the unique keys and locks of tasks that have just ended.
-CREATE OR REPLACE FUNCTION holdfast.release_keys(ids uuid[]) RETURNS void
+-- Let go of the unique keys and gates of tasks that have just completed, and count the latches of their
+-- ends. `awaited`: somebody stands behind them.
+CREATE OR REPLACE FUNCTION holdfast.release_keys(ids uuid[], awaited uuid[], at bigint) RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    locks text[];
+    latches text[];
+    let_go text[];
 BEGIN
     PERFORM holdfast.hold_unique_keys(ids);
     DELETE FROM holdfast.unique_key AS u USING holdfast.task AS t
     WHERE t.id = ANY (ids) AND t.unique_key IS NOT NULL
     AND u.name = t.name AND u.key = t.unique_key AND u.id = t.id;
-    locks := ARRAY(
-        SELECT t.lock_key FROM holdfast.task AS t
-        WHERE t.id = ANY (ids) AND t.lock_key IS NOT NULL
-    );
-    IF locks <> '{}' THEN
-        PERFORM holdfast.hold_locks(locks);
-        UPDATE holdfast.lock AS l SET holder = NULL
-        WHERE l.key = ANY (locks) AND l.holder = ANY (ids);
-        PERFORM holdfast.settle_locks(locks);
+    SELECT
+        array_agg(p.name) FILTER (WHERE p.kind BETWEEN 1 AND 4),
+        array_agg(p.name) FILTER (WHERE p.kind = -1)
+    INTO let_go, latches
+    FROM unnest(ids) AS i (id)
+    CROSS JOIN LATERAL (SELECT * FROM holdfast.task WHERE task.id = i.id OFFSET 0) AS t
+    CROSS JOIN LATERAL (
+        SELECT g.name, holdfast.kind_of(g.name) AS kind
+        FROM unnest(holdfast.passes_of(t.passes, t.lock_key)) AS g (name)
+        UNION ALL
+        SELECT c.name, -1 FROM unnest(t.counts) AS c (name)
+    ) AS p;
+    latches := latches || ARRAY(SELECT 'latch:' || a FROM unnest(awaited) AS a);
+    PERFORM holdfast.settle_ends(latches, '{}', '{}', let_go, at);
+END $$;
+
+-- Tasks have left: their ends count latches (of those that completed, and of the others), and the
+-- gates that they let go, or stood before (`came`), are gone through.
+CREATE OR REPLACE FUNCTION holdfast.settle_ends(
+    good text[], bad text[], came text[], let_go text[], at bigint
+) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    latches text[] := good || bad;
+BEGIN
+    IF cardinality(latches) > 0 THEN
+        PERFORM holdfast.count_down(
+            latches, NULL,
+            array_fill(0, ARRAY[cardinality(good)]) || array_fill(1, ARRAY[cardinality(bad)]), at
+        );
+        came := came || latches;
+    END IF;
+    IF cardinality(came) > 0 OR cardinality(let_go) > 0 THEN
+        PERFORM holdfast.settle_gates(came, let_go, at);
     END IF;
 END $$;
 
@@ -106,14 +139,15 @@ AS $$
 DECLARE
     all_late boolean := current_setting('transaction_isolation') <> 'read committed';
     keyed uuid[];
-    locks text[];
-    told uuid[];
+    let_go text[];
+    good text[];
+    bad text[];
     late integer[];
     "on" holdfast.going_on[];
     s record;
 BEGIN
     -- Whose lease holds: locked, in order.
-    SELECT array_agg(held.id) FILTER (WHERE held.flags & 3 <> 0) INTO keyed
+    SELECT array_agg(held.id) FILTER (WHERE held.flags & 2 <> 0) INTO keyed
     FROM (
         SELECT r.id, r.flags
         FROM (
@@ -130,11 +164,6 @@ BEGIN
     ) AS held;
     IF keyed IS NOT NULL THEN
         PERFORM holdfast.hold_unique_keys(keyed);
-        locks := ARRAY(
-            SELECT task.lock_key FROM holdfast.task
-            WHERE task.id = ANY (keyed) AND task.lock_key IS NOT NULL
-        );
-        PERFORM holdfast.hold_locks(locks);
     END IF;
     IF needs IS NOT NULL THEN -- made in one order, whoever makes them
         PERFORM holdfast.lane_of(wanted.queue, wanted.requires, wanted.priority)
@@ -159,7 +188,8 @@ BEGIN
         SELECT
             g.id, g.n, g.ended, g.charged, g.crash_count, g.result, g.error, g.need,
             r.row, r.attempt, r.worker, r.lane, r.started_at, r.flags, r.fence,
-            t.name, t.unique_key, t.lock_key, coalesce(e.rank, t.rank) AS rank, t.expires_at,
+            t.name, t.unique_key, holdfast.passes_of(t.passes, t.lock_key) AS passes, t.counts,
+            coalesce(e.rank, t.rank) AS rank, t.expires_at,
             coalesce(e.cause, 'submitted') AS last_cause, e.id IS NOT NULL AS has_extra,
             g.charged > coalesce(e.charged, 0) AS was_charged,
             coalesce(e.cancel_requested, false) AS stopped,
@@ -220,9 +250,6 @@ BEGIN
             started_at = excluded.started_at, worker = excluded.worker, fence = excluded.fence,
             error = excluded.error, reason = excluded.reason, result = excluded.result,
             run_at = coalesce(excluded.run_at, old.run_at)
-    ), let_go AS (
-        UPDATE holdfast.lock AS l SET holder = NULL
-        FROM ends AS e WHERE e.lock_key IS NOT NULL AND l.key = e.lock_key AND l.holder = e.id
     ), kept AS (
         INSERT INTO holdfast.done (
             id, finished_at, started_at, state, attempt, worker, flags, charged, fence, ended,
@@ -258,28 +285,33 @@ BEGIN
         FROM ends AS e WHERE e.is_over GROUP BY 1, 4
     )
     SELECT
-        ARRAY(SELECT e.id FROM ends AS e WHERE e.is_over AND e.flags & 16 <> 0),
         ARRAY(
             -- NOT IN is looked up by hash; NOT EXISTS would compare each with each.
             SELECT g.n FROM given AS g WHERE g.n NOT IN (SELECT e.n FROM ends AS e) ORDER BY g.n
         ),
         ARRAY(
             SELECT (
-                e.id, e.rank, e.new_lane, e.attempt, e.new_flags, e.lock_key, e.expiry, e.due,
+                e.id, e.rank, e.new_lane, e.attempt, e.new_flags, e.passes, e.expiry, e.due,
                 e.state = 'retrying'
             )::holdfast.going_on
             FROM ends AS e WHERE NOT e.is_over
+        ),
+        ARRAY(
+            SELECT p.name FROM ends AS e CROSS JOIN LATERAL unnest(e.passes) AS p (name)
+            WHERE holdfast.kind_of(p.name) BETWEEN 1 AND 4
+        ),
+        ARRAY(
+            SELECT l.name FROM ends AS e
+            CROSS JOIN LATERAL holdfast.latches_of(e.id, e.flags, e.counts) AS l (name)
+            WHERE e.flags & 192 <> 0 AND e.state = 'completed'
+        ),
+        ARRAY(
+            SELECT l.name FROM ends AS e
+            CROSS JOIN LATERAL holdfast.latches_of(e.id, e.flags, e.counts) AS l (name)
+            WHERE e.flags & 192 <> 0 AND e.is_over AND e.state <> 'completed'
         )
-    INTO told, late, "on";
-    IF told <> '{}' THEN
-        PERFORM holdfast.owe_callbacks(told, at);
-    END IF;
-    IF cardinality("on") > 0 THEN
-        PERFORM holdfast.put_in_line("on", at);
-    END IF;
-    IF locks <> '{}' THEN
-        PERFORM holdfast.settle_locks(locks);
-    END IF;
+    INTO late, "on", let_go, good, bad;
+    PERFORM holdfast.settle_ends(good, bad, holdfast.put_in_line("on", at), let_go, at);
     FOR s IN
         SELECT l.n, ids[l.n]::uuid AS id, attempts[l.n] AS attempt, workers[l.n] AS worker
         FROM unnest(late) AS l (n)
@@ -320,19 +352,25 @@ AS $$
     )
 $$;
 
--- Where tasks go that will be started (again): they wait, or stand in line for their lock or for a
--- worker. Rows in line are `late` if they come in below the floor of their lane.
-CREATE OR REPLACE FUNCTION holdfast.put_in_line(tasks holdfast.going_on[], at bigint) RETURNS void
+-- Where tasks go that will be started (again): they wait, or stand before their first gate, or in line
+-- for a worker; answers these gates. Rows in line are `late` if they come in below the floor of their
+-- lane.
+CREATE OR REPLACE FUNCTION holdfast.put_in_line(tasks holdfast.going_on[], at bigint) RETURNS text[]
 LANGUAGE plpgsql
 AS $$
 DECLARE
     all_late boolean := current_setting('transaction_isolation') <> 'read committed';
+    came text[];
+    latches text[];
 BEGIN
+    IF cardinality(tasks) = 0 THEN
+        RETURN '{}';
+    END IF;
     WITH given AS MATERIALIZED (
         SELECT
             g.*,
             CASE
-                WHEN g.due > at THEN 'waiting' WHEN g.lock_key IS NOT NULL THEN 'blocked'
+                WHEN g.due > at THEN 'waiting' WHEN g.passes IS NOT NULL THEN 'blocked'
                 ELSE 'ready'
             END AS place
         FROM unnest(tasks) AS g
@@ -341,21 +379,34 @@ BEGIN
         SELECT g.id, g.rank, g.due, g.lane, g.attempt, g.flags, g.retrying, g.expires_at
         FROM given AS g WHERE g.place = 'waiting'
     ), held_up AS (
-        INSERT INTO holdfast.blocked (lock_key, rank, id, lane, attempt, flags, expires_at)
-        SELECT g.lock_key, g.rank, g.id, g.lane, g.attempt, g.flags, g.expires_at
+        INSERT INTO holdfast.blocked (gate, rank, id, lane, attempt, flags, expires_at, gates)
+        SELECT
+            g.passes[1], g.rank, g.id, g.lane, g.attempt, g.flags, g.expires_at,
+            CASE WHEN cardinality(g.passes) > 1 THEN g.passes END
         FROM given AS g WHERE g.place = 'blocked'
+        RETURNING gate, gates
     ), lined_up AS (
         INSERT INTO holdfast.ready (id, rank, lane, attempt, flags, late, expires_at)
         SELECT
             g.id, g.rank, g.lane, g.attempt, g.flags,
             all_late OR g.rank < coalesce(floor.pending, g.rank), g.expires_at
         FROM given AS g LEFT JOIN holdfast.floor ON floor.lane = g.lane WHERE g.place = 'ready'
+    ), counted AS (
+        INSERT INTO holdfast.tally (kind, key, n)
+        SELECT g.place, g.lane, count(*) FROM given AS g GROUP BY 1, 2
+        UNION ALL
+        SELECT 'retrying', 0, count(*) FROM given AS g
+        WHERE g.place = 'waiting' AND g.retrying HAVING count(*) > 0
     )
-    INSERT INTO holdfast.tally (kind, key, n)
-    SELECT g.place, g.lane, count(*) FROM given AS g GROUP BY 1, 2
-    UNION ALL
-    SELECT 'retrying', 0, count(*) FROM given AS g
-    WHERE g.place = 'waiting' AND g.retrying HAVING count(*) > 0;
+    SELECT array_agg(h.gate), (
+        SELECT array_agg(p.name)
+        FROM held_up AS h CROSS JOIN LATERAL unnest(coalesce(h.gates, ARRAY[h.gate])) AS p (name)
+        WHERE holdfast.kind_of(p.name) = 0
+    ) INTO came, latches FROM held_up AS h;
+    IF latches IS NOT NULL THEN
+        PERFORM holdfast.stand_behind(latches);
+    END IF;
+    RETURN came;
 END $$;
 
 -- An array in which all are alike may come as one element.

@@ -69,20 +69,21 @@ AS $$
 #variable_conflict use_column
 DECLARE
     at bigint := holdfast.now_us(requeue.now);
-    locks text[];
+    names text[];
     "on" holdfast.going_on[];
 BEGIN
     PERFORM 1 FROM holdfast.done WHERE done.id = ANY (ids::uuid[]) ORDER BY done.id FOR UPDATE;
-    locks := ARRAY(
-        SELECT task.lock_key FROM holdfast.task
-        WHERE task.id = ANY (ids::uuid[]) AND task.lock_key IS NOT NULL
+    names := ARRAY(
+        SELECT DISTINCT p.name FROM holdfast.task AS t
+        CROSS JOIN LATERAL unnest(holdfast.passes_of(t.passes, t.lock_key)) AS p (name)
+        WHERE t.id = ANY (ids::uuid[])
     );
-    IF locks <> '{}' THEN
-        PERFORM holdfast.hold_locks(locks);
+    IF names <> '{}' THEN
+        PERFORM holdfast.hold_gates(names);
     END IF;
     WITH wanted AS MATERIALIZED (
         SELECT
-            t.id, t.lane, t.lock_key, t.name, t.unique_key, coalesce(e.rank, t.rank) AS rank,
+            t.id, t.lane, holdfast.passes_of(t.passes, t.lock_key) AS passes, t.name, t.unique_key, coalesce(e.rank, t.rank) AS rank,
             coalesce(e.cause, 'submitted') AS last_cause,
             (head_starts ->> (SELECT lane.priority FROM holdfast.lane WHERE lane.id = t.lane))::bigint
             AS head_start
@@ -102,8 +103,8 @@ BEGIN
         AND (t.unique_key IS NULL OR t.id IN (SELECT k.id FROM claimed_keys AS k))
         RETURNING
             t.*, true AS was_over, d.attempt, NULL::bigint AS expires_at, (
-                (t.lock_key IS NOT NULL)::integer + (t.unique_key IS NOT NULL)::integer * 2 + 4
-                + (d.flags & 16)
+                -- All but its expiry, and that it counts latches.
+                d.flags & ~136 | 4
             )::smallint AS flags,
             d.state, d.finished_at, d.started_at, d.worker, d.fence, d.ended, d.charged, d.error
     ), hurried AS (
@@ -143,8 +144,9 @@ BEGIN
     ), sooner AS (
         UPDATE holdfast.extra AS e SET run_at = f.due FROM found AS f
         WHERE NOT f.was_over AND e.id = f.id
-    ), untold AS ( -- what was not told of the last end will be of the next
-        DELETE FROM holdfast.callback AS c USING found AS f WHERE f.was_over AND c.id = f.id
+    ), counted_once AS (
+        UPDATE holdfast.task AS t SET counts = NULL
+        FROM found AS f WHERE f.was_over AND t.id = f.id AND t.counts IS NOT NULL
     ), noted AS (
         INSERT INTO holdfast.event (id, at, kind)
         SELECT f.id, at, 'requeued' FROM found AS f WHERE f.was_over ORDER BY f.id
@@ -160,14 +162,16 @@ BEGIN
     SELECT ARRAY(
         SELECT (
             f.id, CASE WHEN f.was_over THEN f.due - f.head_start ELSE f.rank END, f.lane, f.attempt,
-            f.flags, f.lock_key, f.expires_at, f.due, NOT f.was_over
+            f.flags, f.passes, f.expires_at, f.due, NOT f.was_over
         )::holdfast.going_on
         FROM found AS f ORDER BY f.id
     ) INTO "on";
-    PERFORM holdfast.put_in_line("on", at);
-    IF locks <> '{}' THEN
-        PERFORM holdfast.settle_locks(locks);
-    END IF;
+    -- Their own latches are closed until they end again.
+    UPDATE holdfast.gate AS g SET "left" = 1, failed = 0, opened_at = NULL, look_at = NULL
+    WHERE g.opened_at IS NOT NULL AND g.name IN (
+        SELECT 'latch:' || o.id FROM unnest("on") AS o WHERE o.flags & 64 <> 0
+    );
+    PERFORM holdfast.settle_gates(holdfast.put_in_line("on", at), '{}', at);
     RETURN ARRAY(SELECT o.id::text FROM unnest("on") AS o);
 END $$;
 
@@ -198,8 +202,6 @@ BEGIN
     IF gone IS NULL THEN
         RETURN 0;
     END IF;
-    -- First: whoever is done with a callback just now writes an event, which must be there below.
-    DELETE FROM holdfast.callback AS x WHERE x.id = ANY (gone);
     WITH dropped AS (
         DELETE FROM holdfast.task AS t WHERE t.id = ANY (gone) RETURNING t.id, t.idempotency_key
     )
@@ -251,6 +253,12 @@ BEGIN
     DELETE FROM holdfast.idempotency AS i WHERE i.key IN (
         SELECT used_up.key FROM holdfast.idempotency AS used_up
         WHERE used_up.expires_at <= at LIMIT greatest(max, 1000) FOR UPDATE SKIP LOCKED
+    );
+    DELETE FROM holdfast.gate AS g WHERE g.name IN (
+        SELECT opened.name FROM holdfast.gate AS opened
+        WHERE opened.opened_at < oldest
+        AND NOT EXISTS (SELECT 1 FROM holdfast.blocked AS b WHERE b.gate = opened.name)
+        LIMIT greatest(max, 1000) FOR UPDATE SKIP LOCKED
     );
     UPDATE holdfast.worker AS w SET forgotten = true
     WHERE w.status NOT IN ('active', 'draining') AND w.beat_at < oldest AND NOT w.forgotten;

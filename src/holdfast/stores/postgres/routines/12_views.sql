@@ -45,7 +45,7 @@ SELECT
     coalesce(extra.tokens_in, 0) AS tokens_in,
     coalesce(extra.tokens_out, 0) AS tokens_out,
     coalesce(extra.cancel_requested, false) AS cancel_requested,
-    task.callback
+    task.callback, task.gates, task.counts, blocked.gate
 FROM holdfast.task
 LEFT JOIN LATERAL (SELECT * FROM holdfast.done AS d WHERE d.id = task.id LIMIT 1) AS done ON true
 LEFT JOIN LATERAL (SELECT * FROM holdfast.run AS r WHERE r.id = task.id LIMIT 1) AS run ON true
@@ -55,8 +55,8 @@ LEFT JOIN LATERAL (
 ) AS waiting ON true
 LEFT JOIN LATERAL (
     SELECT * FROM holdfast.blocked AS b
-    WHERE b.lock_key = task.lock_key AND b.rank = coalesce(extra.rank, task.rank)
-    AND b.id = task.id LIMIT 1
+    WHERE b.gate = ANY (holdfast.passes_of(task.passes, task.lock_key))
+    AND b.rank = coalesce(extra.rank, task.rank) AND b.id = task.id LIMIT 1
 ) AS blocked ON true
 LEFT JOIN LATERAL (
     SELECT * FROM holdfast.ready AS r
@@ -132,7 +132,8 @@ FROM (
     SELECT t.id, t, e, 'blocked', b.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason
     FROM holdfast.task AS t LEFT JOIN holdfast.extra AS e ON e.id = t.id
     JOIN holdfast.blocked AS b
-    ON b.lock_key = t.lock_key AND b.rank = coalesce(e.rank, t.rank) AND b.id = t.id
+    ON b.gate = ANY (holdfast.passes_of(t.passes, t.lock_key))
+    AND b.rank = coalesce(e.rank, t.rank) AND b.id = t.id
     UNION ALL
     SELECT t.id, t, e, 'queued', r.attempt, NULL, NULL, NULL, NULL, e.result, e.error, e.reason
     FROM holdfast.task AS t LEFT JOIN holdfast.extra AS e ON e.id = t.id
@@ -143,6 +144,22 @@ FROM (
     id, t, e, state, attempt, started_at, finished_at, worker, fence, result, error, reason
 )
 JOIN holdfast.lane ON lane.id = (p.t).lane;
+
+-- Gates, for people, and the store's list of them. `parked` is counted up to `core.gate.PARKED_CAP`.
+CREATE OR REPLACE VIEW holdfast.gates AS
+SELECT
+    g.name, coalesce(g.pinned, g.capacity) AS capacity, g.pinned IS NOT NULL AS pinned, g.held,
+    (
+        SELECT count(*)
+        FROM (SELECT 1 FROM holdfast.blocked AS b WHERE b.gate = g.name LIMIT 1000) AS line
+    ) AS parked,
+    g.holder, holdfast.as_time(g.look_at) AS opens_at, g.left, g.failed,
+    g.opened_at IS NOT NULL AS is_open
+FROM holdfast.gate AS g;
+
+CREATE OR REPLACE VIEW holdfast.lock AS -- what workers of the last release ask for
+SELECT substr(g.name, 6) AS key, g.holder, g.lane, g.rank
+FROM holdfast.gate AS g WHERE starts_with(g.name, 'lock:');
 
 -- Records of each kind, for people.
 CREATE OR REPLACE VIEW holdfast.paused_queue AS -- also what callers of an older release read

@@ -130,8 +130,6 @@ END $$;
 CREATE OR REPLACE FUNCTION holdfast.forget_between(first uuid, past uuid, but uuid[]) RETURNS void
 LANGUAGE sql
 AS $$
-    DELETE FROM holdfast.callback AS x
-    WHERE x.id >= first AND x.id < past AND x.id <> ALL (coalesce(but, '{}'));
     DELETE FROM holdfast.extra AS x
     WHERE x.id >= first AND x.id < past AND x.id <> ALL (coalesce(but, '{}'));
     DELETE FROM holdfast.attempt AS x

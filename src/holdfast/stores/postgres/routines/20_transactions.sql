@@ -9,11 +9,12 @@
 --     holds_lease(task text, attempt integer, worker text) -> boolean
 --     complete_within(task text, attempt integer, worker text, charged integer,
 --         crash_count integer, result bytea, progress text, units double precision,
---         tokens_in bigint, tokens_out bigint, logs text, now bigint DEFAULT NULL) -> void
+--         tokens_in bigint, tokens_out bigint, logs text, now bigint DEFAULT NULL) -> text
 --         What an attempt said last, and that it succeeded, as the last act of its handler's
 --         transaction. Raises HF003 if the attempt is no longer the worker's; the HINT is who has
 --         the task now. Without a COMMIT within 5 s the server ends the session: a worker that falls
---         silent just here would otherwise keep everybody from rescuing its task.
+--         silent just here would otherwise keep everybody from rescuing its task. Answers whom
+--         gates have let pass.
 --     was_completed(task text, attempt integer, worker text) -> boolean
 --         For whoever lost the answer to that COMMIT. Waits until it has happened or cannot happen.
 
@@ -52,7 +53,7 @@ CREATE OR REPLACE FUNCTION holdfast.complete_within(
     task text, attempt integer, worker text, charged integer, crash_count integer, result bytea,
     progress text, units double precision, tokens_in bigint, tokens_out bigint, logs text,
     now bigint DEFAULT NULL
-) RETURNS void
+) RETURNS text
 LANGUAGE plpgsql
 AS $$
 #variable_conflict use_variable
@@ -79,6 +80,7 @@ BEGIN
         ARRAY[charged], ARRAY[crash_count], ARRAY[result], ARRAY[NULL::text], ARRAY[0::bigint],
         ARRAY[NULL::text], ARRAY[NULL::text], now
     );
+    RETURN holdfast.passed_on();
 END $$;
 
 CREATE OR REPLACE FUNCTION holdfast.was_completed(task text, attempt integer, worker text) RETURNS boolean

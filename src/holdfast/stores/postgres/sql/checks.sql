@@ -26,14 +26,12 @@ FROM (
     UNION ALL SELECT 'journal', id FROM holdfast.journal
     UNION ALL SELECT 'unique_key', id FROM holdfast.unique_key
     UNION ALL SELECT 'idempotency', id FROM holdfast.idempotency
-    UNION ALL SELECT 'callback', c.id FROM holdfast.callback AS c
-    WHERE NOT EXISTS (SELECT 1 FROM holdfast.done AS d WHERE d.id = c.id AND d.flags & 16 <> 0)
     UNION ALL SELECT 'stop', s.id FROM holdfast.stop AS s
     WHERE NOT EXISTS (SELECT 1 FROM holdfast.run AS r WHERE r.id = s.id AND r.worker = s.worker)
     UNION ALL SELECT 'floor', r.id FROM holdfast.ready AS r
     JOIN holdfast.floor AS f ON f.lane = r.lane WHERE NOT r.late AND r.rank < f.active
 ) AS p
-WHERE p.place IN ('stop', 'floor', 'callback')
+WHERE p.place IN ('stop', 'floor')
 OR NOT EXISTS (SELECT 1 FROM holdfast.task AS t WHERE t.id = p.id) LIMIT 20;
 
 -- name: flags
@@ -46,9 +44,10 @@ FROM (
 JOIN holdfast.task AS t ON t.id = p.id
 LEFT JOIN holdfast.extra AS e ON e.id = p.id
 WHERE (p.flags & 1 <> 0) <> (t.lock_key IS NOT NULL)
+OR (p.flags & 32 <> 0) <> (t.passes IS NOT NULL)
+OR (p.flags & 128 <> 0) <> (t.counts IS NOT NULL)
 OR (p.flags & 2 <> 0) <> (t.unique_key IS NOT NULL)
 OR (p.flags & 4 <> 0) <> (e.id IS NOT NULL)
-OR (p.flags & 16 <> 0) <> (t.callback IS NOT NULL)
 OR (p.flags & 8 <> 0) <> (t.expires_at IS NOT NULL AND NOT coalesce(e.has_no_expiry, false))
 LIMIT 20;
 
@@ -74,35 +73,63 @@ FROM (
 FULL JOIN holdfast.expiring AS e ON e.id = p.id AND e.expires_at = p.expires_at
 WHERE e.id IS NULL OR p.id IS NULL LIMIT 20;
 
--- name: locks
--- A key is held by a task of that key which is ready or running, and by nobody who stands behind.
-SELECT l.key, 'its holder is neither ready nor running' AS problem
-FROM holdfast.lock AS l
-LEFT JOIN holdfast.task AS t ON t.id = l.holder AND t.lock_key = l.key
-WHERE t.id IS NULL
-OR NOT EXISTS (SELECT 1 FROM holdfast.run AS r WHERE r.id = l.holder)
-AND NOT EXISTS (
-    SELECT 1 FROM holdfast.ready AS r
-    WHERE r.lane = l.lane AND r.late IN (false, true) AND r.rank = l.rank AND r.id = l.holder
+-- name: gates_held
+-- What a gate says of who holds it, and who does: those behind it that are ready (also of rates), run,
+-- or stand before a later gate.
+SELECT coalesce(g.name, h.name), coalesce(g.held, 0), coalesce(h.n, 0), g.holder::text, h.first::text
+FROM (SELECT * FROM holdfast.gate WHERE NOT starts_with(name, 'latch:')) AS g
+FULL JOIN (
+    SELECT p.name, count(*) AS n, min(h.id::text)::uuid AS first
+    FROM (
+        SELECT r.id, true AS is_ready, NULL::smallint AS passed FROM holdfast.ready AS r
+        WHERE r.flags & 33 <> 0
+        UNION ALL SELECT r.id, false, NULL FROM holdfast.run AS r WHERE r.flags & 33 <> 0
+        UNION ALL SELECT b.id, true, b.passed FROM holdfast.blocked AS b WHERE b.passed > 0
+    ) AS h
+    JOIN holdfast.task AS t ON t.id = h.id
+    CROSS JOIN LATERAL unnest(
+        (holdfast.passes_of(t.passes, t.lock_key))[1:coalesce(h.passed, 1000)]
+    ) AS p (name)
+    WHERE NOT starts_with(p.name, 'latch:') AND (h.is_ready OR NOT starts_with(p.name, 'rate:'))
+    GROUP BY p.name
+) AS h ON h.name = g.name
+WHERE coalesce(g.held, 0) <> coalesce(h.n, 0)
+OR starts_with(g.name, 'lock:') AND g.holder IS DISTINCT FROM h.first
+LIMIT 20;
+
+-- name: gates_open
+-- Somebody stands before a gate that would let him pass (and that no claim is about to look at), or
+-- behind a lock's holder that has not started; nobody has anything to do with a gate.
+SELECT b.gate, 'somebody stands before it, and it has room' AS problem
+FROM (SELECT DISTINCT gate FROM holdfast.blocked) AS b
+LEFT JOIN holdfast.gate AS g ON g.name = b.gate
+WHERE g.name IS NULL
+OR g.look_at IS NULL AND CASE
+    WHEN starts_with(g.name, 'latch:') THEN g.opened_at IS NOT NULL
+    ELSE coalesce(g.pinned, g.capacity) > g.held AND g.starts = '{}'
+END
+UNION ALL
+SELECT g.name, 'its holder has not started and stands behind another'
+FROM holdfast.gate AS g
+JOIN holdfast.ready AS r
+ON r.lane = g.lane AND r.late IN (false, true) AND r.rank = g.rank AND r.id = g.holder
+JOIN holdfast.task AS t ON t.id = r.id AND coalesce(t.passes[cardinality(t.passes)], g.name) = g.name
+WHERE EXISTS (
+    SELECT 1 FROM holdfast.blocked AS b WHERE b.gate = g.name AND (b.rank, b.id) < (g.rank, g.holder)
 )
 UNION ALL
-SELECT b.lock_key, 'somebody waits for it, and nobody holds it'
-FROM holdfast.blocked AS b LEFT JOIN holdfast.lock AS l ON l.key = b.lock_key
-WHERE l.key IS NULL
+SELECT g.name, 'nobody holds it or stands before it'
+FROM holdfast.gate AS g
+WHERE NOT starts_with(g.name, 'latch:') AND g.held = 0 AND g.pinned IS NULL AND g.starts = '{}'
+AND NOT EXISTS (SELECT 1 FROM holdfast.blocked AS b WHERE b.gate = g.name)
 UNION ALL
-SELECT t.lock_key, 'a task has it that does not hold it'
-FROM (
-    SELECT r.id FROM holdfast.ready AS r WHERE r.flags & 1 <> 0
-    UNION ALL SELECT r.id FROM holdfast.run AS r WHERE r.flags & 1 <> 0
-) AS h
-JOIN holdfast.task AS t ON t.id = h.id
-LEFT JOIN holdfast.lock AS l ON l.key = t.lock_key AND l.holder = t.id
-WHERE l.key IS NULL
-UNION ALL
-SELECT l.key, 'its holder has not started and stands behind another'
-FROM holdfast.lock AS l JOIN holdfast.blocked AS b ON b.lock_key = l.key
-WHERE (b.rank, b.id) < (l.rank, l.holder)
-AND NOT EXISTS (SELECT 1 FROM holdfast.run AS r WHERE r.id = l.holder)
+SELECT g.name, 'its task is unfinished and will not open it'
+FROM holdfast.gate AS g
+JOIN (
+    SELECT id, flags FROM holdfast.ready UNION ALL SELECT id, flags FROM holdfast.run
+    UNION ALL SELECT id, flags FROM holdfast.waiting UNION ALL SELECT id, flags FROM holdfast.blocked
+) AS p ON g.name = 'latch:' || p.id
+WHERE p.flags & 64 = 0
 LIMIT 20;
 
 -- name: counts
@@ -148,7 +175,7 @@ SELECT slot_name::text FROM pg_replication_slots WHERE NOT active AND xmin IS NO
 -- name: dead_rows
 -- Hot tables with far more dead rows than living ones.
 SELECT relname::text, n_dead_tup, n_live_tup FROM pg_stat_user_tables
-WHERE schemaname = 'holdfast' AND relname IN ('ready', 'run', 'waiting', 'blocked', 'lock')
+WHERE schemaname = 'holdfast' AND relname IN ('ready', 'run', 'waiting', 'blocked', 'gate')
 AND n_dead_tup > 1000000 AND n_dead_tup > 20 * n_live_tup;
 
 -- name: missing_partitions

@@ -1,5 +1,6 @@
 -- name: cancel
-SELECT holdfast.cancel($1::text[], $2::text[], $3::bigint, $4::text, $5::text);
+SELECT ids, holdfast.passed_on()
+FROM holdfast.cancel($1::text[], $2::text[], $3::bigint, $4::text, $5::text) AS ids;
 
 -- name: requeue
 SELECT holdfast.requeue(

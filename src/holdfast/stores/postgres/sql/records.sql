@@ -37,7 +37,8 @@ SELECT id::text FROM holdfast.task WHERE id = ANY ($1::text[]::uuid[]);
 SELECT r.id::text
 FROM unnest($1::text[]::uuid[], $2::integer[], $3::text[]) AS g (id, attempt, worker)
 JOIN holdfast.worker AS w ON w.id = g.worker
-JOIN holdfast.run AS r ON r.id = g.id AND r.attempt = g.attempt AND r.worker = w.number;
+JOIN holdfast.run AS r ON r.id = g.id AND r.attempt = g.attempt AND r.worker = w.number
+ORDER BY r.id FOR UPDATE OF r;
 
 -- name: update_record
 UPDATE holdfast.record AS r SET

@@ -3,7 +3,8 @@ SELECT n, holder FROM holdfast.save(
     $1::text, $2::uuid[], $3::integer[], $4::bytea[], $5::text[], $6::integer[], $7::text[],
     $8::text[], $9::text[], $10::integer[], $11::integer[], $12::bytea[], $13::text[],
     $14::bigint[], $15::text[], $16::text[], $17::bigint, $18::text[]
-);
+)
+UNION ALL SELECT 0, p.passed FROM holdfast.passed_on() AS p (passed) WHERE p.passed IS NOT NULL;
 
 -- name: report
 SELECT n, holder FROM holdfast.report(

@@ -3,8 +3,11 @@ SELECT n, task_id, outcome, state FROM holdfast.add_rows(
     $1::text[], $2::text[], $3::bytea[], $4::integer[], $5::bigint[], $6::bigint[],
     $7::double precision[], $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::text[],
     $13::text[], $14::text[], $15::text[], $16::text[], $17::text[], $18::text[], $19::text[],
-    $20::text[], $21::bigint, $22::bigint, false, $23::text[], $24::text[]
-);
+    $20::text[], $21::bigint, $22::bigint, false, $23::text[], $24::text[], $25::text[], $26::text[],
+    $27::text[]
+)
+UNION ALL SELECT 0, p.passed, NULL, NULL FROM holdfast.passed_on() AS p (passed)
+WHERE p.passed IS NOT NULL;
 
 -- name: add_alike
 SELECT holdfast.add_alike(
@@ -52,14 +55,22 @@ FROM (
     LIMIT $4::bigint
 ) AS counted;
 
--- name: lock_holder
-SELECT holder::text FROM holdfast.lock WHERE key = $1::text;
+-- name: gates
+SELECT name, capacity, pinned, held, parked, holder::text, opens_at, "left", failed, is_open
+FROM holdfast.gates WHERE name > $2::text AND ($1::text[] IS NULL OR name = ANY ($1::text[]))
+ORDER BY name LIMIT $3::bigint;
 
--- name: next_in_line
--- A holder that is not among the ready ones runs.
-SELECT l.lane, count(*)
-FROM holdfast.lock AS l
-JOIN holdfast.ready AS r
-ON r.lane = l.lane AND r.late IN (false, true) AND r.rank = l.rank AND r.id = l.holder
-WHERE l.key = ANY ($1::text[])
-GROUP BY l.lane;
+-- name: ahead_at_gate
+SELECT count(*)
+FROM (
+    SELECT 1 FROM holdfast.blocked
+    WHERE gate = $1::text AND (rank, id) < ($2::bigint, $3::text::uuid) LIMIT $4::bigint
+) AS line;
+
+-- name: count_up
+SELECT holdfast.count_up($1::text[], $2::integer[], $3::integer[]);
+
+-- name: change_gates
+SELECT holdfast.change_gates(
+    $1::text[], $2::integer[], $3::integer[], $4::text[], $5::integer[], $6::bigint
+);

@@ -1,0 +1,494 @@
+-- Gates, and how tasks pass them: `core/passing.py` in SQL, for whole batches.
+--
+-- A task that becomes eligible is put before its first gate, into `blocked`; one that leaves lets go
+-- of what it has passed. Whoever did either then calls `settle_gates`, which goes through the gates
+-- that were touched, each kind after the other, until nothing moves.
+--
+-- Rows are locked in this order: run, idempotency, unique_key, gate (latches first, in the order of
+-- passing), then ready, waiting and blocked. Who takes rows out of the last three (a cancel, an
+-- expiry, a promotion) locks their gates first (`hold_gates`). Claims lock rows of `ready`, and rates
+-- after them, but wait for nobody. Two waits remain that go against the order, and both are short:
+-- whoever passes a gate goes on to another of the same kind, which may come before one that this
+-- batch has locked already (so batches that meet such tasks take turns); and one transaction may
+-- settle gates twice. A deadlock of that kind is found by the server, and the call made again.
+
+-- Where a kind stands in the order of passing.
+CREATE OR REPLACE FUNCTION holdfast.kind_of(gate text) RETURNS integer
+LANGUAGE sql IMMUTABLE
+RETURN CASE left(gate, 3)
+    WHEN 'lat' THEN 0 WHEN 'bre' THEN 1 WHEN 'loc' THEN 2 WHEN 'lim' THEN 3 WHEN 'sha' THEN 4 ELSE 5
+END;
+
+-- All gates of a task, in their order.
+CREATE OR REPLACE FUNCTION holdfast.passes_of(passes text[], lock_key text) RETURNS text[]
+LANGUAGE sql IMMUTABLE
+RETURN coalesce(passes, CASE WHEN lock_key IS NOT NULL THEN ARRAY['lock:' || lock_key] END);
+
+-- What a task says of its gates (`core.gate.gates_text`).
+CREATE OR REPLACE FUNCTION holdfast.specs_of(gates text)
+RETURNS TABLE (name text, capacity integer, period bigint)
+LANGUAGE sql IMMUTABLE
+BEGIN ATOMIC
+    SELECT
+        (g ->> 0) || ':' || (g ->> 1), (g ->> 2)::integer,
+        holdfast.as_us((g ->> 3)::double precision)
+    FROM json_array_elements(gates::json) AS g;
+END;
+
+-- The latches that the end of a task counts.
+CREATE OR REPLACE FUNCTION holdfast.latches_of(id uuid, flags smallint, counts text[])
+RETURNS TABLE (name text)
+LANGUAGE sql IMMUTABLE
+BEGIN ATOMIC
+    SELECT 'latch:' || latches_of.id WHERE latches_of.flags & 64 <> 0
+    UNION ALL
+    SELECT unnest(latches_of.counts) WHERE latches_of.flags & 128 <> 0;
+END;
+
+-- How many starts of a rate are not a period old yet; and which these are.
+CREATE OR REPLACE FUNCTION holdfast.started(starts bigint[], period bigint, at bigint) RETURNS bigint
+LANGUAGE sql IMMUTABLE
+RETURN (
+    SELECT coalesce(sum(starts[i]), 0)::bigint FROM generate_subscripts(starts, 1) AS i
+    WHERE i % 2 = 1 AND starts[i + 1] + period > at
+);
+
+CREATE OR REPLACE FUNCTION holdfast.recent_starts(starts bigint[], period bigint, at bigint) RETURNS bigint[]
+LANGUAGE sql IMMUTABLE
+RETURN (
+    SELECT coalesce(starts[min(i):], '{}') FROM generate_subscripts(starts, 1) AS i
+    WHERE i % 2 = 1 AND starts[i + 1] + period > at
+);
+
+-- The starts of a rate and so many more; in at most 64 parts (`core.passing.CHUNKS`).
+CREATE OR REPLACE FUNCTION holdfast.more_starts(starts bigint[], number bigint, allowed bigint, at bigint)
+RETURNS bigint[]
+LANGUAGE plpgsql IMMUTABLE
+AS $$
+DECLARE
+    size bigint := greatest(1, (allowed + 63) / 64);
+    last integer := cardinality(starts) - 1;
+    part bigint;
+BEGIN
+    IF last > 0 AND starts[last] < size THEN
+        part := least(number, size - starts[last]);
+        starts[last] := starts[last] + part;
+        starts[last + 1] := at;
+        number := number - part;
+    END IF;
+    WHILE number > 0 LOOP
+        part := least(number, size);
+        starts := starts || part || at;
+        number := number - part;
+    END LOOP;
+    RETURN starts;
+END $$;
+
+-- Whom gates have let pass in this transaction: lane=number, and so on.
+CREATE OR REPLACE FUNCTION holdfast.passed_on() RETURNS text
+LANGUAGE sql VOLATILE
+AS $$ SELECT nullif(current_setting('holdfast_gates.passed', true), '') $$;
+
+CREATE OR REPLACE FUNCTION holdfast.note_passed(passed text) RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    IF passed IS NOT NULL THEN
+        PERFORM set_config(
+            'holdfast_gates.passed', concat_ws(' ', holdfast.passed_on(), passed), true
+        );
+    END IF;
+END $$;
+
+-- Lock the rows of these gates, as far as there are any.
+CREATE OR REPLACE FUNCTION holdfast.hold_gates(names text[]) RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    PERFORM 1 FROM holdfast.gate AS g WHERE g.name = ANY (names)
+    ORDER BY holdfast.kind_of(g.name), g.name FOR UPDATE;
+END $$;
+
+-- Go through gates: those before which somebody `came` to stand (or that may have opened), and those
+-- that somebody `let_go` of, once for each. `fresh` are new tasks: who brings them tells of them.
+CREATE OR REPLACE FUNCTION holdfast.settle_gates(
+    came text[], let_go text[], at bigint, fresh uuid[] DEFAULT NULL
+) RETURNS void
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+SET jit = off
+AS $$
+DECLARE
+    touched text[] := came || let_go;
+    stage integer;
+    names text[];
+BEGIN
+    WHILE cardinality(touched) > 0 LOOP
+        stage := (SELECT min(holdfast.kind_of(t)) FROM unnest(touched) AS t);
+        SELECT
+            array_agg(DISTINCT t) FILTER (WHERE holdfast.kind_of(t) = stage),
+            array_agg(t) FILTER (WHERE holdfast.kind_of(t) <> stage)
+        INTO names, touched FROM unnest(touched) AS t;
+        PERFORM holdfast.hold_line(stage, names);
+        IF stage = 2 AND cardinality(came) > 0 THEN
+            let_go := let_go || holdfast.step_back(ARRAY(
+                SELECT unnest(came) INTERSECT SELECT unnest(names) EXCEPT SELECT unnest(let_go)
+            ));
+        END IF;
+        came := holdfast.pass(stage, names, let_go, at, fresh);
+        touched := touched || came;
+        let_go := ARRAY(SELECT l FROM unnest(let_go) AS l WHERE holdfast.kind_of(l) <> stage);
+    END LOOP;
+END $$;
+
+-- Lock the rows of these gates, all of one kind. Those before which somebody stands are made, but for
+-- latches: without a row they are open.
+CREATE OR REPLACE FUNCTION holdfast.hold_line(stage integer, names text[]) RETURNS void
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    there bigint;
+BEGIN
+    IF EXISTS (SELECT 1 FROM holdfast.blocked AS b WHERE b.flags & 512 <> 0) AND EXISTS (
+        SELECT 1 FROM unnest(names) AS n (name)
+        JOIN holdfast.blocked AS b ON b.gate = n.name AND b.flags & 512 <> 0
+    ) THEN
+        PERFORM pg_advisory_xact_lock(hashtext('holdfast'), 10 + stage);
+    END IF;
+    SELECT count(*) INTO there FROM (
+        SELECT 1 FROM holdfast.gate AS g WHERE g.name = ANY (names) ORDER BY g.name FOR UPDATE
+    ) AS held;
+    IF there = cardinality(names) OR stage = 0 THEN
+        RETURN;
+    END IF;
+    INSERT INTO holdfast.gate AS made (name, capacity, period)
+    SELECT n.name, coalesce(spec.capacity, 1), coalesce(spec.period, 0)
+    FROM unnest(names) AS n (name)
+    CROSS JOIN LATERAL (
+        SELECT b.id FROM holdfast.blocked AS b WHERE b.gate = n.name ORDER BY b.rank, b.id LIMIT 1
+    ) AS first
+    LEFT JOIN LATERAL (
+        SELECT s.capacity, s.period
+        FROM (SELECT t.gates FROM holdfast.task AS t WHERE t.id = first.id OFFSET 0) AS t
+        CROSS JOIN LATERAL holdfast.specs_of(t.gates) AS s WHERE s.name = n.name
+    ) AS spec ON stage <> 2
+    WHERE NOT EXISTS (SELECT 1 FROM holdfast.gate AS g WHERE g.name = n.name)
+    ORDER BY n.name
+    -- An update, not nothing: it locks the row if somebody was quicker.
+    ON CONFLICT (name) DO UPDATE SET held = made.held;
+END $$;
+
+-- Holders of these locks that have not started, have no gate after the lock and stand behind the
+-- first in line step back before it; answers the locks that they let go.
+CREATE OR REPLACE FUNCTION holdfast.step_back(names text[]) RETURNS text[]
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    free text[];
+BEGIN
+    WITH overtaken AS MATERIALIZED (
+        SELECT g.name, g.lane, g.rank, g.holder
+        FROM unnest(names) AS n (name)
+        JOIN holdfast.gate AS g ON g.name = n.name AND g.holder IS NOT NULL
+        CROSS JOIN LATERAL (
+            SELECT b.rank, b.id FROM holdfast.blocked AS b
+            WHERE b.gate = g.name ORDER BY b.rank, b.id LIMIT 1
+        ) AS first
+        WHERE (first.rank, first.id) < (g.rank, g.holder)
+    ), back AS (
+        DELETE FROM holdfast.ready AS r USING overtaken AS o
+        WHERE r.lane = o.lane AND r.late IN (false, true) AND r.rank = o.rank AND r.id = o.holder
+        AND (r.flags & 32 = 0 OR o.name = (
+            SELECT t.passes[cardinality(t.passes)] FROM holdfast.task AS t WHERE t.id = r.id
+        ))
+        RETURNING o.name, r.*, (
+            SELECT t.passes FROM holdfast.task AS t
+            WHERE t.id = r.id AND r.flags & 32 <> 0 AND cardinality(t.passes) > 1
+        ) AS passes
+    ), parked AS (
+        INSERT INTO holdfast.blocked (
+            gate, rank, id, lane, attempt, flags, expires_at, passed, gates
+        )
+        SELECT
+            b.name, b.rank, b.id, b.lane, b.attempt, b.flags, b.expires_at,
+            coalesce(cardinality(b.passes) - 1, 0), b.passes
+        FROM back AS b
+    ), counted AS (
+        INSERT INTO holdfast.tally (kind, key, n)
+        SELECT kind, b.lane, sign * count(*)
+        FROM back AS b CROSS JOIN (VALUES ('ready', -1), ('blocked', 1)) AS change (kind, sign)
+        GROUP BY kind, sign, b.lane
+    )
+    SELECT array_agg(b.name) INTO free FROM back AS b;
+    RETURN coalesce(free, '{}');
+END $$;
+
+-- Let the first of each line pass, as many as there is room for (`core.passing.let_pass`); answers the
+-- gates before which they stand now. The rows of the gates are locked.
+CREATE OR REPLACE FUNCTION holdfast.pass(
+    stage integer, names text[], let_go text[], at bigint, fresh uuid[]
+) RETURNS text[]
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    all_late boolean := current_setting('transaction_isolation') <> 'read committed';
+    onward text[];
+    passed text;
+BEGIN
+    WITH touched AS (
+        SELECT t.name, sum(t.n)::integer AS n
+        FROM (
+            SELECT unnest(names) AS name, 0 AS n
+            UNION ALL SELECT l, 1 FROM unnest(let_go) AS l WHERE holdfast.kind_of(l) = stage
+        ) AS t
+        GROUP BY t.name
+    ), gate AS (
+        SELECT
+            t.name, t.n AS gone, g.held - t.n AS held, g.pinned, g.period, g.look_at, g.starts,
+            g.name IS NOT NULL AS is_there,
+            CASE
+                WHEN stage = 0 AND g.name IS NULL THEN NULL -- whoever there is
+                WHEN stage = 0 THEN CASE WHEN g.opened_at IS NULL THEN 0 ELSE 1000 END
+                ELSE greatest(0, least(
+                    1000, coalesce(g.pinned, g.capacity)::bigint - (g.held - t.n)
+                    - CASE WHEN g.starts = '{}' THEN 0
+                    ELSE holdfast.started(g.starts, g.period, at) END
+                ))
+            END AS room
+        FROM touched AS t LEFT JOIN holdfast.gate AS g ON g.name = t.name
+        WHERE stage = 0 OR g.name IS NOT NULL
+    ), line AS MATERIALIZED (
+        SELECT g.*, coalesce(cardinality(first.ids), 0) AS n, first.ids, first.ranks, first.lanes
+        FROM gate AS g CROSS JOIN LATERAL (
+            SELECT array_agg(b.id) AS ids, array_agg(b.rank) AS ranks, array_agg(b.lane) AS lanes
+            FROM (
+                SELECT b.id, b.rank, b.lane FROM holdfast.blocked AS b
+                WHERE b.gate = g.name ORDER BY b.rank, b.id LIMIT g.room
+            ) AS b
+        ) AS first
+    ), moved AS (
+        DELETE FROM holdfast.blocked AS b
+        USING line AS l CROSS JOIN LATERAL unnest(l.ids, l.ranks) AS one (id, rank)
+        WHERE b.gate = l.name AND b.rank = one.rank AND b.id = one.id
+        RETURNING b.*, b.gates IS NULL OR b.passed + 1 = cardinality(b.gates) AS is_through
+    ), lined_up AS (
+        INSERT INTO holdfast.ready (id, rank, lane, attempt, flags, late, expires_at)
+        SELECT
+            m.id, m.rank, m.lane, m.attempt, m.flags,
+            all_late OR m.rank < coalesce(floor.pending, m.rank), m.expires_at
+        FROM moved AS m LEFT JOIN holdfast.floor ON floor.lane = m.lane WHERE m.is_through
+    ), further AS (
+        INSERT INTO holdfast.blocked (
+            gate, rank, id, lane, attempt, flags, expires_at, passed, gates
+        )
+        SELECT
+            m.gates[m.passed + 2], m.rank, m.id, m.lane, m.attempt, m.flags, m.expires_at,
+            m.passed + 1, m.gates
+        FROM moved AS m WHERE NOT m.is_through
+        RETURNING gate
+    ), after AS MATERIALIZED (
+        SELECT
+            l.*, coalesce(l.held, 0) + l.n AS now_held, recent.starts AS now_starts,
+            CASE WHEN l.n = 1000 THEN at ELSE recent.starts[2] + l.period END AS now_look_at,
+            stage > 0 AND l.held + l.n <= 0 AND l.pinned IS NULL AND recent.starts = '{}' AND (
+                l.n < l.room
+                OR NOT EXISTS (SELECT 1 FROM holdfast.blocked AS b WHERE b.gate = l.name)
+            ) AS is_idle
+        FROM line AS l CROSS JOIN LATERAL (
+            SELECT CASE WHEN l.starts = '{}' THEN l.starts
+                ELSE holdfast.recent_starts(l.starts, l.period, at) END AS starts
+        ) AS recent
+        WHERE l.is_there
+    ), written AS (
+        UPDATE holdfast.gate AS g SET
+            held = CASE WHEN stage > 0 THEN a.now_held ELSE g.held END,
+            starts = a.now_starts, look_at = a.now_look_at,
+            holder = CASE WHEN stage = 2 THEN a.ids[1] END,
+            lane = CASE WHEN stage = 2 THEN a.lanes[1] END,
+            rank = CASE WHEN stage = 2 THEN a.ranks[1] END
+        FROM after AS a
+        WHERE g.name = a.name AND NOT a.is_idle
+        AND (a.n > 0 OR a.gone > 0 OR a.look_at IS DISTINCT FROM a.now_look_at)
+    ), forgotten AS (
+        DELETE FROM holdfast.gate AS g USING after AS a WHERE g.name = a.name AND a.is_idle
+    ), by_lane AS (
+        SELECT
+            m.lane, count(*) AS n,
+            count(*) FILTER (WHERE m.id NOT IN (SELECT unnest(fresh))) AS told
+        FROM moved AS m WHERE m.is_through GROUP BY m.lane
+    ), counted AS (
+        INSERT INTO holdfast.tally (kind, key, n)
+        SELECT kind, b.lane, sign * b.n
+        FROM by_lane AS b CROSS JOIN (VALUES ('blocked', -1), ('ready', 1)) AS change (kind, sign)
+    )
+    SELECT
+        (SELECT array_agg(DISTINCT f.gate) FROM further AS f),
+        (SELECT string_agg(b.lane || '=' || b.told, ' ') FROM by_lane AS b WHERE b.told > 0)
+    INTO onward, passed;
+    PERFORM holdfast.note_passed(passed);
+    RETURN coalesce(onward, '{}');
+END $$;
+
+-- Latches.
+
+-- See to it that the ends of unfinished tasks open their latches: of those of these latches that
+-- nobody made. Their rows are marked under a lock, so that either the end is found here or the mark
+-- there. A task may be on its way from one place to another: then it is looked for once more.
+CREATE OR REPLACE FUNCTION holdfast.stand_behind(latches text[]) RETURNS void
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+DECLARE
+    wanted uuid[] := ARRAY(
+        SELECT DISTINCT substr(l, 7)::uuid FROM unnest(latches) AS l
+        WHERE l ~ '^latch:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+        AND NOT EXISTS (SELECT 1 FROM holdfast.gate AS g WHERE g.name = l)
+    );
+    marked uuid[] := '{}';
+BEGIN
+    FOR round IN 1 .. 100 LOOP
+        EXIT WHEN wanted = '{}';
+        marked := marked || holdfast.mark(wanted);
+        wanted := ARRAY(
+            SELECT t.id FROM holdfast.task AS t
+            WHERE t.id = ANY (wanted) AND t.id <> ALL (marked)
+            AND NOT EXISTS (SELECT 1 FROM holdfast.done AS d WHERE d.id = t.id)
+        );
+    END LOOP;
+    INSERT INTO holdfast.gate (name, "left")
+    SELECT 'latch:' || m.id, 1 FROM (SELECT DISTINCT unnest(marked) AS id) AS m ORDER BY 1
+    ON CONFLICT DO NOTHING;
+END $$;
+
+CREATE OR REPLACE FUNCTION holdfast.mark(ids uuid[]) RETURNS uuid[]
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    marked uuid[];
+    more uuid[];
+    passed text;
+BEGIN
+    WITH mine AS (
+        SELECT r.id FROM holdfast.run AS r WHERE r.id = ANY (ids) ORDER BY r.id FOR UPDATE
+    ), done AS (
+        UPDATE holdfast.run AS r SET flags = r.flags | 64::smallint
+        FROM mine WHERE r.id = mine.id RETURNING r.id
+    )
+    SELECT array_agg(d.id) INTO marked FROM done AS d;
+    WITH place AS MATERIALIZED (
+        SELECT t.id, t.lane, coalesce(e.rank, t.rank) AS rank,
+            holdfast.passes_of(t.passes, t.lock_key) AS passes
+        FROM unnest(ids) AS i (id)
+        CROSS JOIN LATERAL (SELECT * FROM holdfast.task WHERE task.id = i.id OFFSET 0) AS t
+        LEFT JOIN LATERAL (SELECT * FROM holdfast.extra WHERE extra.id = i.id OFFSET 0) AS e ON true
+        ORDER BY t.id
+    ), ready AS (
+        UPDATE holdfast.ready AS r SET flags = r.flags | 64::smallint FROM place AS p
+        WHERE r.lane = p.lane AND r.late IN (false, true) AND r.rank = p.rank AND r.id = p.id
+        RETURNING r.id, r.lane
+    ), waiting AS (
+        UPDATE holdfast.waiting AS w SET flags = w.flags | 64::smallint FROM place AS p
+        WHERE w.id = p.id
+        RETURNING w.id
+    ), blocked AS (
+        UPDATE holdfast.blocked AS b SET flags = b.flags | 64::smallint FROM place AS p
+        WHERE b.gate = ANY (p.passes) AND b.rank = p.rank AND b.id = p.id
+        RETURNING b.id
+    )
+    SELECT array_agg(found.id), (SELECT string_agg(r.lane || '=1', ' ') FROM ready AS r)
+    INTO more, passed
+    FROM (SELECT id FROM ready UNION ALL SELECT id FROM waiting UNION ALL SELECT id FROM blocked)
+    AS found;
+    PERFORM holdfast.note_passed(passed); -- claims pass over locked rows
+    RETURN coalesce(marked || more, '{}');
+END $$;
+
+-- Count latches up; those that there are not are made.
+CREATE OR REPLACE FUNCTION holdfast.count_up(latches text[], numbers integer[], failed integer[]) RETURNS void
+LANGUAGE sql
+AS $$
+    INSERT INTO holdfast.gate AS g (name, "left", failed)
+    SELECT c.latch, sum(c.number), sum(c.failed)
+    FROM unnest(count_up.latches, count_up.numbers, count_up.failed) AS c (latch, number, failed)
+    GROUP BY c.latch ORDER BY c.latch
+    ON CONFLICT (name) DO UPDATE SET
+        "left" = g.left + excluded.left, failed = g.failed + excluded.failed
+    WHERE g.opened_at IS NULL
+$$;
+
+-- Count latches down, those that there are and that are closed. `numbers`, `failed`: NULL means one,
+-- and none.
+CREATE OR REPLACE FUNCTION holdfast.count_down(
+    latches text[], numbers integer[], failed integer[], at bigint
+) RETURNS void
+LANGUAGE plpgsql
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
+AS $$
+#variable_conflict use_variable
+BEGIN
+    PERFORM holdfast.hold_gates(latches);
+    UPDATE holdfast.gate AS g SET
+        "left" = greatest(0, g.left - c.number), failed = g.failed + c.failed,
+        opened_at = CASE WHEN g.left <= c.number THEN at END
+    FROM (
+        SELECT c.latch, sum(coalesce(c.number, 1)) AS number, sum(coalesce(c.failed, 0)) AS failed
+        FROM unnest(latches, numbers, failed) AS c (latch, number, failed) GROUP BY c.latch
+    ) AS c
+    WHERE g.name = c.latch AND g.opened_at IS NULL;
+END $$;
+
+-- What a commit says of gates, after all else: latches count down, capacities are set. Answers whom
+-- gates have let pass.
+CREATE OR REPLACE FUNCTION holdfast.change_gates(
+    latches text[], numbers integer[], failed integer[], gates text[], capacities integer[],
+    now bigint DEFAULT NULL
+) RETURNS text
+LANGUAGE plpgsql
+AS $$
+DECLARE
+    at bigint := holdfast.now_us(change_gates.now);
+BEGIN
+    PERFORM holdfast.count_down(latches, numbers, failed, at);
+    INSERT INTO holdfast.gate AS g (name, pinned)
+    SELECT c.name, c.capacity FROM unnest(gates, capacities) AS c (name, capacity) ORDER BY c.name
+    ON CONFLICT (name) DO UPDATE SET pinned = excluded.pinned;
+    PERFORM holdfast.settle_gates(latches || gates, '{}', at);
+    RETURN holdfast.passed_on();
+END $$;
+
+-- How a task shows: by the place it is in.
+CREATE OR REPLACE FUNCTION holdfast.state_of(id uuid) RETURNS text
+LANGUAGE plpgsql STABLE
+SET plan_cache_mode = force_generic_plan
+SET enable_seqscan = off
+AS $$
+BEGIN
+    RETURN coalesce(
+        (SELECT done.state::text FROM holdfast.done WHERE done.id = state_of.id),
+        (SELECT 'running' FROM holdfast.run WHERE run.id = state_of.id),
+        (
+            SELECT CASE WHEN waiting.retrying THEN 'retrying' ELSE 'queued' END
+            FROM holdfast.waiting WHERE waiting.id = state_of.id
+        ),
+        (
+            SELECT 'blocked'
+            FROM holdfast.task LEFT JOIN holdfast.extra ON extra.id = task.id
+            JOIN holdfast.blocked AS b
+            ON b.gate = ANY (holdfast.passes_of(task.passes, task.lock_key))
+            AND b.rank = coalesce(extra.rank, task.rank) AND b.id = task.id
+            WHERE task.id = state_of.id
+        ),
+        'queued'
+    );
+END $$;
