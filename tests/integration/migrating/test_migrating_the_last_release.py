@@ -18,12 +18,12 @@ from tests.integration.migrating.life import (
     REVOKED,
     SECRET,
     TOKEN,
-    URL,
     pictures,
 )
 from tests.integration.worker.workshop import PATIENT, Workshop
 
 from holdfast.core.attempt import Claim
+from holdfast.core.callback import OWED, notice_id
 from holdfast.core.lifecycle import UNFINISHED
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State, SubmitOutcome, Task, TaskId
@@ -32,8 +32,9 @@ from holdfast.dispatch.in_process import InProcessDispatcher
 from holdfast.errors import IdempotencyConflict, SchemaMismatch
 from holdfast.pauses import resume
 from holdfast.ports.store import Store
+from holdfast.server.callbacks.delivery import send_owed
 from holdfast.testing.factories import new_task, stop, success
-from holdfast.testing.suites.base import add, get, save
+from holdfast.testing.suites.base import MANY, add, get, save
 from holdfast.tokens import Tokens
 from holdfast.worker.maintenance.rescuer import Rescuer
 
@@ -188,9 +189,14 @@ async def test_keys_tokens_and_callbacks_hold_as_before(old: OldStore) -> None:
         assert once == (id_of("queued, once"), SubmitOutcome.UNIQUE_KEY, State.QUEUED)
         assert running == (id_of("running"), SubmitOutcome.UNIQUE_KEY, State.RUNNING)
         await tokens_open_what_they_did(store)
-        assert await owed(store) == ["to be told"]
-        old.clock.advance(600)
-        assert sorted(await owed(store)) == ["not told yet", "to be told"]
+        labels = {id_of(label): label for label in TOLD["tasks"]}
+        owed = {labels[record.key] for record in await store.records(OWED, limit=MANY)}
+        assert owed == {"not told yet", "to be told", "running", "delayed", "first in c"}
+        await send_owed(store, 0)
+        assert await store.records(OWED, limit=MANY) == []
+        notices = {label: await get(store, notice_id(id_of(label))) for label in owed}
+        free = {label for label, notice in notices.items() if notice.state is State.QUEUED}
+        assert free == {"not told yet", "to be told"}
 
 
 async def tokens_open_what_they_did(store: Store) -> None:
@@ -206,11 +212,3 @@ async def tokens_open_what_they_did(store: Store) -> None:
     await tokens.noted()
     for closed in (REVOKED, EXPIRED):
         assert await tokens.check(f"hf_{closed}_{SECRET}") is None
-
-
-async def owed(store: Store) -> list[str]:
-    """The labels of the tasks whose ends are to be told now."""
-    due = await store.due_callbacks(limit=9, lease=1.0)
-    assert {notice.url for notice in due} == {URL}
-    found = {id_of(label): label for label in TOLD["tasks"]}
-    return [found[notice.task_id] for notice in due]

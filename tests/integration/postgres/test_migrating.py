@@ -105,7 +105,6 @@ async def test_what_was_under_way_in_an_old_schema_goes_on(
         assert (await get(store, running.task_id)).state is State.COMPLETED
         await add(store, new_task(callback="https://example.com"), new_task())
         await save(store, *map(success, await claim(store, old.id)))
-        assert len(await store.due_callbacks(limit=9, lease=1.0)) == 1
         assert await store.count(TaskFilter(states=frozenset({State.COMPLETED})), limit=9) == 3
         assert list(await store.check()) == []
 
@@ -189,7 +188,7 @@ async def test_what_the_first_release_calls_still_answers_after_the_migration(
         assert list(await store.check()) == []
 
 
-async def test_a_worker_of_the_first_release_works_on_and_owes_the_callbacks(
+async def test_a_worker_of_the_first_release_works_on(
     fresh_database: str, db: Connection, running: Claim
 ) -> None:
     await PostgresStore(fresh_database).migrate()
@@ -202,6 +201,5 @@ async def test_a_worker_of_the_first_release_works_on_and_owes_the_callbacks(
 
         assert len(rows) == 10
         assert not refused
-        assert len(await store.due_callbacks(limit=9, lease=1.0)) == 1
         assert await store.count(TaskFilter(states=frozenset({State.COMPLETED})), limit=99) == 10
         assert list(await store.check()) == []

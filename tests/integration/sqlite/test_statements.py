@@ -14,7 +14,6 @@ from holdfast.stores import sqlite
 from holdfast.stores.sqlite import SQLiteStore, numbers, queries
 from holdfast.stores.sqlite.filters import query
 from holdfast.stores.sqlite.queries import (
-    CALLBACKS,
     CLAIMS,
     FILTERS,
     GATES,
@@ -104,11 +103,6 @@ HOT = {
     "oldest_ready": STATS["oldest_ready"],
     "running_by_lane": STATS["running_by_lane"],
     "ended_lately": STATS["ended_lately"],
-    "owe": CALLBACKS["owe"],
-    "any_due": CALLBACKS["any_due"],
-    "due_callbacks": CALLBACKS["due"],
-    "hand_out": CALLBACKS["hand_out"],
-    "held": CALLBACKS["held"],
     "record": RECORDS["get"],
     "oldest_in_group": RECORDS["oldest_in_group"],
     "newest_by_key": RECORDS["newest_by_key"],

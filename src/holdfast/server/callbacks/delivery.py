@@ -27,6 +27,7 @@ from holdfast.core.task_answers import TASK
 from holdfast.definitions.define import define
 from holdfast.definitions.registry import Registry
 from holdfast.errors import Fatal, HoldfastError, RecordConflict, Snooze, TaskNotFound
+from holdfast.ports.store import Store
 from holdfast.server.callbacks.posting import NotCalled, post
 from holdfast.server.callbacks.signing import HEADER, secrets_for, sign
 from holdfast.views import to_json
@@ -48,6 +49,16 @@ class NotAccepted(HoldfastError):
     """The receiver did not answer with a 2xx."""
 
 
+class DeliveryHome:
+    """The app as the one task that it does not define itself sees it."""
+
+    def __init__(self, app: Holdfast) -> None:
+        self.settings = app.settings
+        self.registry = Registry()
+        self.verbs = app.verbs
+        self.wait_for = app.wait_for
+
+
 class Delivery:
     """Keeps such a worker at work, whatever ends it."""
 
@@ -56,15 +67,15 @@ class Delivery:
 
     async def tick(self) -> float:
         """One worker's life; another follows a second later."""
-        await send_owed(await self._app.verbs())
+        head_start = self._app.settings.aging.head_start(Priority.NORMAL)
+        await send_owed((await self._app.verbs()).store, head_start)
         worker = await delivering(self._app)
         await worker.run()
         return 1.0
 
 
-async def send_owed(client: Client) -> None:
+async def send_owed(store: Store, head_start: int) -> None:
     """Make tasks of what a store of an older release owes."""
-    store, head_start = client.store, client.settings.aging.head_start(Priority.NORMAL)
     while owed := await store.records(OWED, limit=100):
         for record in owed:
             paid = Delete(OWED, record.key, record.version)
@@ -75,15 +86,14 @@ async def send_owed(client: Client) -> None:
 
 async def delivering(app: Holdfast) -> Worker:
     """The worker that runs notices, and nothing else."""
-    client, registry = await app.verbs(), Registry()
+    client, home = await app.verbs(), DeliveryHome(app)
 
     async def tell(task_id: str, url: str, signer: str | None = None) -> str:
         return await deliver(client, task_id, url, signer)
 
     define(
         tell,
-        app,
-        registry,
+        home,
         {
             "name": NAME,
             "queue": QUEUE,
@@ -101,7 +111,7 @@ async def delivering(app: Holdfast) -> Worker:
     return Worker(
         client.store,
         client.dispatcher,
-        registry,
+        home.registry,
         settings,
         # What it runs is no user's code: it cannot starve a thread.
         start_heartbeat=lambda id_: ThreadHeartbeat(client.store, id_, settings.heartbeat),

@@ -48,7 +48,7 @@ BEGIN
         FROM ended AS e
     ), by_lane AS (
         SELECT
-            e.lane, count(*) AS n, array_agg(e.id) FILTER (WHERE e.flags & 243 <> 0) AS keyed,
+            e.lane, count(*) AS n, array_agg(e.id) FILTER (WHERE e.flags & 227 <> 0) AS keyed,
             array_agg(e.id) FILTER (WHERE e.flags & 64 <> 0) AS awaited
         FROM ended AS e GROUP BY e.lane
     ), counted AS (
