@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypedDict, Unpack
 from urllib.parse import quote
@@ -22,10 +23,10 @@ from holdfast.core.task import Json, Priority, State
 from holdfast.core.task_answers import HISTORY
 from holdfast.core.why import Why
 from holdfast.definitions.definition import Definition
-from holdfast.definitions.options import Options, Tags, read_options
+from holdfast.definitions.options import Options, Tags, Unlimited, read_options
 from holdfast.definitions.readers import read_duration
-from holdfast.errors import InvalidOption, ResultTimeout, TaskCancelled, TaskFailed, TaskNotFound
-from holdfast.filters import FilterKeywords, TaskRef, read_id
+from holdfast.errors import ResultTimeout, TaskCancelled, TaskFailed, TaskNotFound
+from holdfast.filters import JSON_WORDS, FilterKeywords, TaskRef, read_id
 from holdfast.http import reading
 from holdfast.http.choosing import filter_of, query_of
 from holdfast.http.talk import Pause, Talk, ask
@@ -50,7 +51,7 @@ class SubmitWords(TypedDict, total=False):
 
     queue: str | None
     priority: str | Priority | None
-    max_retries: int | None
+    max_retries: int | Unlimited | None
     timeout: Duration | None
     delay: Duration | None
     run_at: datetime | str | None
@@ -281,38 +282,20 @@ def call(
 ) -> RemoteCall:
     """The JSON of a submit; `InvalidOption` names the first option that makes no sense."""
     read = read_options(options)
-    body: dict[str, Json] = {
+    given: dict[str, Json] = {
+        JSON_WORDS.get(field.name, field.name): getattr(read, field.name) for field in fields(read)
+    }
+    given |= {
         "task_type": name if isinstance(name, str) else name.name,
         "parameters": dict(parameters or {}),
-        "queue": read.queue,
-        "priority": read.priority,
-        "max_retries": _retries(read.max_retries),
-        "timeout_seconds": _limit(read.timeout),
-        "delay_seconds": read.delay,
-        "run_at": read.run_at,
+        "max_retries": "unlimited" if read.max_retries == UNLIMITED else read.max_retries,
+        "timeout_seconds": "none" if read.timeout == math.inf else read.timeout,
+        "expires_in": None,
         "expires_at": _expiry(read),
-        "unique_key": read.unique_key,
-        "idempotency_key": read.idempotency_key,
-        "lock": read.lock,
         "tags": list(read.tags) or None,
         "required_capabilities": None if read.requires is None else sorted(read.requires),
-        "owner": read.owner,
-        "callback_url": read.callback,
-        "traceparent": read.traceparent,
     }
-    return RemoteCall({name: value for name, value in body.items() if value is not None})
-
-
-def _retries(max_retries: int | None) -> int | None:
-    if max_retries == UNLIMITED:
-        raise InvalidOption("max_retries", "a task that is submitted over HTTP must have a limit")
-    return max_retries
-
-
-def _limit(timeout: float | None) -> float | None:
-    if timeout == math.inf:
-        raise InvalidOption("timeout", "a task that is submitted over HTTP must have a limit")
-    return timeout
+    return RemoteCall({word: value for word, value in given.items() if value is not None})
 
 
 def _expiry(options: Options) -> datetime | None:

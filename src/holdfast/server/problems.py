@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holdfast import errors
 from holdfast.core.task import Json
 from holdfast.errors import HoldfastError
+from holdfast.filters import JSON_WORDS
 from holdfast.logs import EventLog
 from holdfast.traces import trace_of
 
@@ -100,19 +101,6 @@ KINDS: Final[Mapping[type[HoldfastError], ProblemKind]] = {
 }
 """The one table. An error is shown as the nearest of its bases that stands here."""
 
-FIELDS: Final[Mapping[str, str]] = {
-    "name": "task_type",
-    "requires": "required_capabilities",
-    "timeout": "timeout_seconds",
-    "delay": "delay_seconds",
-    "expires": "expires_at",
-    "expires_in": "expires_in_seconds",
-    "callback": "callback_url",
-    "after": "cursor",
-    "state": "status",
-}
-"""Options whose JSON name is another."""
-
 
 def refusal_of(error: HoldfastError) -> Refused:
     """How an error of ours is told to a client."""
@@ -147,7 +135,7 @@ def _subject(error: HoldfastError) -> tuple[str | None, dict[str, Json]]:
         case errors.IdempotencyConflict(task_id=task_id):
             return "idempotency_key", {"task_id": task_id}
         case errors.InvalidOption(option=option):
-            return FIELDS.get(option, option), {}
+            return JSON_WORDS.get(option, option), {}
         case errors.UnknownTask(name=name, suggestion=suggestion):
             hint = {"suggestion": suggestion} if suggestion else {}
             return "task_type", {"task_type": name} | hint
