@@ -135,7 +135,7 @@ def _subject(error: HoldfastError) -> tuple[str | None, dict[str, Json]]:
         case errors.IdempotencyConflict(task_id=task_id):
             return "idempotency_key", {"task_id": task_id}
         case errors.InvalidOption(option=option):
-            return JSON_WORDS.get(option, option), {}
+            return field_of(option), {}
         case errors.UnknownTask(name=name, suggestion=suggestion):
             hint = {"suggestion": suggestion} if suggestion else {}
             return "task_type", {"task_type": name} | hint
@@ -147,6 +147,12 @@ def _subject(error: HoldfastError) -> tuple[str | None, dict[str, Json]]:
             return None, {"task_id": task_id, "action": action, "task_status": str(state)}
         case _:
             return None, {}
+
+
+def field_of(option: str) -> str:
+    """An option, or a place in one (`requires[0]`), as it is called in JSON."""
+    name, bracket, place = option.partition("[")
+    return JSON_WORDS.get(name, name) + bracket + place
 
 
 def _internal() -> Refused:

@@ -27,7 +27,7 @@ class Service:
         self.readiness = Remembered[Mapping[str, Json]]()
         """Kept for a second: nobody can make the store busy from outside."""
         self.watches = Watches()
-        self.windows = Windows()
+        self.windows = Windows(rate=holdfast.settings.rate_limit)
         self.submissions = Submissions(holdfast.registry, holdfast.settings)
         self.away: str | None = None
         """Why nothing can be asked of the store yet, while somebody else tries to open it."""

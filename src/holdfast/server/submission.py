@@ -20,10 +20,9 @@ from holdfast.errors import (
     PayloadRefused,
     UnknownTask,
 )
-from holdfast.filters import JSON_WORDS
 from holdfast.server.instants import read_instant
 from holdfast.server.models.tasks import Submit
-from holdfast.server.problems import Refused, located
+from holdfast.server.problems import Refused, field_of, located
 from holdfast.server.shape import Shape, with_whole_numbers
 from holdfast.settings import Settings
 
@@ -77,7 +76,7 @@ class Submissions:
             return read_options(given)
         except InvalidOption as error:
             # 409, not 422: each word is well formed, only together they make no sense.
-            field = JSON_WORDS.get(error.option, error.option)
+            field = field_of(error.option)
             raise Refused(409, "conflicting_options", str(error), field=field) from None
 
     def refuse_large(self, size: int) -> None:

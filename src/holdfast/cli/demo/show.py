@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, Self
 
 from holdfast.cli import words
 from holdfast.cli.demo.mix import KINDS
@@ -31,41 +30,22 @@ class Scene:
     workers: Sequence[WorkerInfo] = ()
 
 
-class Show(Protocol):
-    """Where the demo tells its story."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-    def say(self, text: str) -> None:
-        """Tell one thing that happened."""
-        ...
-
-    def update(self, scene: Scene) -> None:
-        """Show where things stand."""
-        ...
-
-
-class SilentShow:
-    """For `--json`: the answer is all there is."""
+class Show:
+    """Where the demo tells its story. This one is for `--json`: the answer is all there is."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None: ...
 
-    def say(self, text: str) -> None: ...
+    def say(self, text: str) -> None:
+        """Tell one thing that happened."""
 
-    def update(self, scene: Scene) -> None: ...
+    def update(self, scene: Scene) -> None:
+        """Show where things stand."""
 
 
-class PlainShow(SilentShow):
+class PlainShow(Show):
     """For pipes and logs: events as they happen, a status line every second."""
 
     def __init__(self, screen: Screen) -> None:
@@ -87,7 +67,7 @@ class PlainShow(SilentShow):
         self._screen.file.flush()
 
 
-class LiveShow:
+class LiveShow(Show):
     """For terminals: bars that fill, the workers and what they hold; events scroll by above."""
 
     def __init__(self, screen: Screen) -> None:
