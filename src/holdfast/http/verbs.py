@@ -33,7 +33,6 @@ from holdfast.http.talk import Pause, Talk, ask
 from holdfast.http.values import BriefTask, RemotePage, RemoteTask, RemoteToken, Submitted
 
 TASKS = "/api/v1/tasks"
-DEAD = "/api/v1/dead-letters"
 FIRST_LOOK, LAST_LOOK = 0.05, 2.0
 """Seconds between two looks at a task whose result is waited for; they grow by half."""
 
@@ -171,17 +170,11 @@ class Verbs:
         With `pace` (tasks per second) they become eligible one after another, oldest first.
         """
         more = {} if pace is None else {"pace": pace}
-        if words.get("state") is not None:
-            return (yield from _act("retry", words, dry_run=dry_run, **more))
-        body = {"filter": filter_of(words), "dry_run": dry_run, **more}
-        return int((yield from ask("POST", f"{DEAD}/replay", body=body))["tasks"])
+        return (yield from _act("retry", words, dry_run=dry_run, **more))
 
     def discard(self, *, dry_run: bool = False, **words: Unpack[FilterKeywords]) -> Talk[int]:
         """Forget matching tasks for good, dead letters unless `state` says otherwise; how many."""
-        if words.get("state") is not None:
-            return (yield from _act("discard", words, dry_run=dry_run))
-        body = {"filter": filter_of(words), "dry_run": dry_run}
-        return int((yield from ask("POST", f"{DEAD}/discard", body=body))["tasks"])
+        return (yield from _act("discard", words, dry_run=dry_run))
 
     def stats(self) -> Talk[Stats]:
         """The store in numbers, at most a second old."""
@@ -305,7 +298,12 @@ def _expiry(options: Options) -> datetime | None:
 
 
 def _act(action: str, words: FilterKeywords, *, dry_run: bool, **more: Json) -> Talk[int]:
-    body = {"action": action, "filter": filter_of(words), "dry_run": dry_run, **more}
+    which = filter_of(words)
+    if not which and action != "cancel":
+        which = {
+            "status": [State.DEAD_LETTER]
+        }  # what the server would take it for, but must be said
+    body = {"action": action, "filter": which, "dry_run": dry_run, **more}
     return int((yield from ask("POST", f"{TASKS}/actions", body=body))["tasks"])
 
 

@@ -17,7 +17,6 @@ from holdfast.codec.text import storable
 from holdfast.core.attempt import Claim, Refusal
 from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded
 from holdfast.core.payload import check_size, check_value
-from holdfast.core.query import TaskFilter
 from holdfast.core.task import (
     AttemptEnd,
     Cause,
@@ -106,7 +105,9 @@ class Results:
         leased = {
             one.task_id: self._leases.find(worker_id, one.task_id, one.attempt) for one in results
         }
-        tasks = await self._read([task_id for task_id, claim in leased.items() if claim is None])
+        # Those that this process did not hand out.
+        others = [task_id for task_id, claim in leased.items() if claim is None]
+        tasks = {task.id: task for task in await self._leases.read(others)}
         answers: dict[TaskId, TakenResult] = {}
         ended: list[tuple[Claim, Outcome]] = []
         for result in results:
@@ -126,13 +127,6 @@ class Results:
             is_known = leased[task_id] is not None or task_id in tasks
             answers[task_id] = _refused(answers[task_id], refusal, is_known=is_known)
         return [answers[result.task_id] for result in results]
-
-    async def _read(self, ids: Sequence[TaskId]) -> dict[TaskId, Task]:
-        """The tasks that this process did not hand out."""
-        if not ids:
-            return {}
-        page = await self._store.list(TaskFilter(ids=tuple(ids)), limit=len(ids))
-        return {task.id: task for task in page.tasks}
 
     async def _is_repeat(self, task: Task, worker_id: WorkerId, result: RemoteResult) -> bool:
         """Whether this attempt stands in the history as the worker says now."""

@@ -136,9 +136,9 @@ class Routes:
                     ours.words = {}  # all words of a query may be left out
                 return await endpoint(ours)
 
-            name = endpoint.__name__
+            described["operation_id"] = endpoint.__name__
             self.router.add_api_route(
-                path, asked, methods=[method], name=name, response_model=None, **described
+                path, asked, methods=[method], response_model=None, **described
             )
             return endpoint
 

@@ -39,6 +39,7 @@ ABSENT: Final[Mapping[str, Json]] = {
 
 @router.get(
     "/healthz",
+    operation_id="healthz",
     summary="The process answers",
     response_model=None,
     responses={200: {"content": {"application/json": {"schema": schema_of(Health)}}}},
@@ -49,6 +50,7 @@ async def healthz(request: Request) -> Response:
 
 @router.get(
     "/readyz",
+    operation_id="readyz",
     summary="The store can be reached, and what else is missing",
     response_model=None,
     responses={

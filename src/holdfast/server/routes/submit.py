@@ -57,30 +57,23 @@ async def submit(request: ApiRequest[SubmitQuery]) -> Response:
     raw = await read_body(request)
     body = parse(raw)
     reach = await request.reach()
-    if type(body) is list:
+    is_array = type(body) is list
+    if is_array:
         calls = service.submissions.many(body, len(raw), reach.bounded)
-        return await _submit_array(service, reach, calls, traceparent_of(request))
-    service.submissions.refuse_large(len(raw))
-    call = reach.bounded(service.submissions.one(body))
-    client = await service.verbs()
+    else:
+        service.submissions.refuse_large(len(raw))
+        calls = [reach.bounded(service.submissions.one(body))]
+    client = await request.verbs()
     await service.gauge.look(client)
     trace = traceparent_of(request)
-    added = (await reach.submit_many([call], trace))[0]
-    told = _told(service, client, call, added, trace)
-    return answer(told, 201 if added.created else 200)
-
-
-async def _submit_array(
-    service: Service, reach: Reach, calls: list[Call[Any]], traceparent: str | None
-) -> Response:
-    client = await service.verbs()
-    await service.gauge.look(client)
-    added = await reach.submit_many(calls, traceparent)
+    added = await reach.submit_many(calls, trace)
     told = [
-        _told(service, client, call, each, traceparent)
+        submitted(each, _position(service, client, call, each), call.options.traceparent or trace)
         for call, each in zip(calls, added, strict=True)
     ]
-    return answer({"tasks": told}, 201)
+    if is_array:
+        return answer({"tasks": told}, 201)
+    return answer(told[0], 201 if added[0].created else 200)
 
 
 async def _submit_lines(request: ApiRequest[SubmitQuery], *, wants_ids: bool) -> Response:
@@ -145,13 +138,6 @@ class Stream:
         self.told["existing"] += sum(not each.created for each in added)
         if "task_ids" in self.told:
             self.told["task_ids"] += [each.task_id for each in added]
-
-
-def _told(
-    service: Service, client: Client, call: Call[Any], added: Added, trace: str | None
-) -> dict[str, Json]:
-    trace = call.options.traceparent or trace
-    return submitted(added, _position(service, client, call, added), trace)
 
 
 def _position(service: Service, client: Client, call: Call[Any], added: Added) -> int | None:
