@@ -18,6 +18,7 @@ from holdfast.cli.screen import Answer, Screen
 from holdfast.core.task import Added, Json, State, SubmitOutcome, Task
 from holdfast.errors import TaskUnsuccessful
 from holdfast.settings import Settings
+from holdfast.views import TaskView, place_of, submitted
 
 if TYPE_CHECKING:
     from holdfast.app import Holdfast
@@ -123,8 +124,6 @@ async def _submit(
     options: dict[str, Any],
     patience: float | None,
 ) -> Answer:
-    from holdfast.views import TaskView  # noqa: PLC0415
-
     async with app:
         handle = await app.submit_by_name_async(app.registry.full_name(name), payload, **options)
         if patience is None:
@@ -148,8 +147,6 @@ def load(spec: str, include: Sequence[str] | None) -> Holdfast:
 
 
 async def _acknowledged(client: Client, task: Task, outcome: SubmitOutcome) -> Answer:
-    from holdfast.views import place_of, submitted  # noqa: PLC0415
-
     added = Added(task.id, outcome, task.state)
     created = added.created
     place = await place_of(client, task) if created else None

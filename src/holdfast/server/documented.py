@@ -59,14 +59,10 @@ def schema_of(kind: type[Any]) -> Reference:
     return {"$ref": REFERENCE.format(model=kind.__name__)}
 
 
-def shape_reference(shape: Shape[Any]) -> Reference:
+def body_of(shape: Shape[Any], example: Json, *, is_required: bool) -> Json:
     COMPONENTS.update(shape.definitions)
     COMPONENTS[shape.name] = shape.schema
-    return {"$ref": REFERENCE.format(model=shape.name)}
-
-
-def body_of(shape: Shape[Any], example: Json, *, is_required: bool) -> Json:
-    content: dict[str, Json] = {"schema": shape_reference(shape)}
+    content: dict[str, Json] = {"schema": {"$ref": REFERENCE.format(model=shape.name)}}
     if example is not None:
         content["examples"] = {"example": {"value": example}}
     return {"required": is_required, "content": {JSON: content}}

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Self
+from typing import Self
+
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 
 from holdfast.cli import words
 from holdfast.cli.demo.mix import KINDS
 from holdfast.cli.screen import STYLES, Screen
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
-
-if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.live import Live
-    from rich.table import Table
 
 
 @dataclass(slots=True)
@@ -71,8 +71,6 @@ class LiveShow(Show):
     """For terminals: bars that fill, the workers and what they hold; events scroll by above."""
 
     def __init__(self, screen: Screen) -> None:
-        from rich.live import Live  # noqa: PLC0415
-
         self._screen = screen
         self._seconds = 0.0
         self._live: Live = Live(
@@ -95,9 +93,6 @@ class LiveShow(Show):
 
 
 def _picture(scene: Scene, *, ascii_only: bool) -> Group:
-    from rich.console import Group  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
     status = f"{scene.finished} of {scene.total} finished; {_in_words(scene.states)}"
     return Group(
         Text(""),
@@ -109,9 +104,6 @@ def _picture(scene: Scene, *, ascii_only: bool) -> Group:
 
 
 def _bars(scene: Scene, *, ascii_only: bool) -> Table:
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
     table = Table.grid(padding=(0, 2))
     for kind in KINDS:
         ended, total = scene.kinds.get(kind.name, (0, 0))
@@ -121,9 +113,6 @@ def _bars(scene: Scene, *, ascii_only: bool) -> Table:
 
 
 def _workers(workers: Sequence[WorkerInfo]) -> Table:
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
     table = Table.grid(padding=(0, 2))
     for worker in sorted(workers, key=lambda worker: worker.id):
         if worker.status is not WorkerStatus.STOPPED:

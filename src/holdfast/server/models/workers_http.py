@@ -14,11 +14,12 @@ from holdfast.core.json_form import TOLD, From, JsonForm
 from holdfast.core.report import MOST_PROGRESS, MOST_TOKENS, MOST_UNITS
 from holdfast.core.task import Json
 from holdfast.core.trace import trace_id_of, traceparent_of
-from holdfast.remote import TakenResult, Verdict
+from holdfast.remote import ResultStatus, TakenResult, Verdict
 from holdfast.remote.workers import LONGEST_WAIT
 from holdfast.server.models import words
 from holdfast.server.models.answers import EXACT
 from holdfast.server.shape import CLOSED
+from holdfast.server.spelling import NULL
 
 MOST_RESULTS = 1000
 MOST_FOLLOW_UPS = 100
@@ -35,20 +36,22 @@ Amount = Annotated[float, Field(ge=0, le=MOST_UNITS, allow_inf_nan=False)]
 Tokens = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 Line = Annotated[str, StringConstraints(max_length=LONGEST_LINE, pattern=words.NO_NUL, strict=True)]
 Queue = words.Name | Literal["*"]
-_NULL: dict[str, Any] = {"type": "null"}
-FITTING: list[Any] = [
-    {"properties": {"status": {"const": "completed"}, "error": _NULL}},
-    {"properties": {"status": {"const": "failed"}, "result": _NULL, "follow_ups": _NULL}},
+BELONGS: Final = {
+    "result": ResultStatus.COMPLETED,
+    "error": ResultStatus.FAILED,
+    "follow_ups": ResultStatus.COMPLETED,
+}
+"""Which status of a result a member goes with."""
+FITTING: Final[list[Json]] = [
     {
         "properties": {
-            "status": {"const": "released"},
-            "result": _NULL,
-            "error": _NULL,
-            "follow_ups": _NULL,
+            "status": {"const": status.value},
+            **{member: NULL for member, belongs in BELONGS.items() if belongs is not status},
         }
-    },
+    }
+    for status in ResultStatus
 ]
-"""What goes with which status of a result."""
+"""The same as a schema."""
 STATUSES: Final = {
     Verdict.SAVED: 200,
     Verdict.REPEATED: 200,

@@ -40,12 +40,6 @@ FIELDS: Final = {
     Verdict.CONFLICT: "follow_ups",
 }
 """Which member of a result is to blame."""
-BELONGS: Final = {
-    "result": ResultStatus.COMPLETED,
-    "error": ResultStatus.FAILED,
-    "follow_ups": ResultStatus.COMPLETED,
-}
-"""Which status a member goes with."""
 
 
 @routes(
@@ -262,7 +256,7 @@ async def _follow_ups(
 def _result(body: models.Result, at: str) -> RemoteResult:
     status, said = ResultStatus(body["status"]), body.get("error")
     error = models.ResultError(message=said) if isinstance(said, str) else said
-    for field, belongs in BELONGS.items():
+    for field, belongs in models.BELONGS.items():
         if status is not belongs and body.get(field) is not None:
             place = _member(at, field)
             raise Refused(
