@@ -49,8 +49,18 @@ class FilterKeywords(TypedDict, total=False):
     finished_before: datetime | str | None
 
 
-JSON_WORDS: Final = {"state": "status", "name": "task_type", "name_prefix": "task_type_prefix"}
-"""Filter words that are others in queries and bodies of the API."""
+JSON_WORDS: Final = {
+    "state": "status",
+    "name": "task_type",
+    "name_prefix": "task_type_prefix",
+    "requires": "required_capabilities",
+    "timeout": "timeout_seconds",
+    "delay": "delay_seconds",
+    "expires": "expires_at",
+    "callback": "callback_url",
+    "after": "cursor",
+}
+"""Filter words and options that are others in queries and bodies of the API."""
 
 
 def where(**words: Unpack[FilterKeywords]) -> TaskFilter:

@@ -12,10 +12,10 @@ import typer
 from holdfast.cli.command import Session, WrongUsage, confirm
 from holdfast.cli.filters import is_empty
 from holdfast.cli.screen import Answer
-from holdfast.cli.words import plural
+from holdfast.cli.words import duration, plural
 from holdfast.core.ids import is_task_id
 from holdfast.core.query import TaskFilter
-from holdfast.core.task import Json, State, TaskId
+from holdfast.core.task import State, TaskId
 from holdfast.errors import InvalidOption, TaskNotFound
 
 Ids = Annotated[
@@ -61,10 +61,6 @@ async def find_id(session: Session, text: str) -> TaskId:
     return found[0]
 
 
-async def find_ids(session: Session, texts: Sequence[str]) -> tuple[TaskId, ...]:
-    return tuple([await find_id(session, text) for text in texts])
-
-
 async def _beginning_with(session: Session, digits: str) -> list[TaskId]:
     """Ids are in order: those that begin so are the first after the smallest that could."""
     least = digits.ljust(32, "0")
@@ -92,10 +88,9 @@ async def choose(
     if not task_ids and not everything and is_empty(where):
         rest = ", or --all" if noun != "task" else ""
         raise WrongUsage("usage", f"which {noun}s? Give ids, a filter such as --name{rest}.")
-    ids = await find_ids(session, task_ids) if task_ids else None
-    if ids is None and where.states is None:
-        where = replace(where, states=states)
-    return replace(where, ids=ids)
+    if task_ids:
+        return replace(where, ids=tuple([await find_id(session, text) for text in task_ids]))
+    return where if where.states is not None else replace(where, states=states)
 
 
 async def act(
@@ -107,28 +102,18 @@ async def act(
     dry_run: bool,
     yes: bool,
     noun: str = "task",
+    pace: float | None = None,
 ) -> Answer:
     """Count first (`do` takes `dry_run`), ask, then act. `question` has a place for how many they
-    are.
+    are, and for how long that takes at this `pace`.
     """
-    number = await do(dry_run=True)
-    if dry_run or not number:
-        return counted(action, number, noun, dry_run=dry_run)
-    confirm(session, question.format(plural(number, noun)), yes=yes)
-    return acted(action, await do())
-
-
-def acted(action: str, tasks: int, more: str = "") -> Answer:
-    """The answer of an action: how many tasks it changed."""
-    text = f"{DONE[action].capitalize()} {plural(tasks, 'task')}{more}."
-    return Answer(_number(action, tasks, dry_run=False), lambda screen: screen.line(text))
-
-
-def counted(action: str, tasks: int, noun: str, *, dry_run: bool) -> Answer:
-    """The answer of a dry run, and of a filter that matches nothing."""
-    text = f"{plural(tasks, noun)} would be {DONE[action]}." if tasks else f"No {noun} matches."
-    return Answer(_number(action, tasks, dry_run=dry_run), lambda screen: screen.line(text))
-
-
-def _number(action: str, tasks: int, *, dry_run: bool) -> Json:
-    return {"action": action, "dry_run": dry_run, "tasks": tasks}
+    tasks = await do(dry_run=True)
+    if dry_run or not tasks:
+        text = f"{plural(tasks, noun)} would be {DONE[action]}." if tasks else f"No {noun} matches."
+    else:
+        spread = f", spread over {duration(tasks / pace)}" if pace else ""
+        confirm(session, question.format(plural(tasks, noun) + spread), yes=yes)
+        tasks = await do()
+        text = f"{DONE[action].capitalize()} {plural(tasks, 'task')}{spread}."
+    data = {"action": action, "dry_run": dry_run, "tasks": tasks}
+    return Answer(data, lambda screen: screen.line(text))

@@ -13,13 +13,12 @@ import asyncio
 import functools
 import inspect
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
-from holdfast.cli import filters
 from holdfast.cli.screen import Answer, show
 from holdfast.settings import Settings
 
@@ -57,6 +56,28 @@ LogLevel = Annotated[
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
+def text_option(
+    *names: str, says: str, metavar: str = "TEXT", panel: str | None = None, many: bool = False
+) -> Any:
+    """The type of an option that takes text, or none; with `many`, it may be repeated."""
+    option = typer.Option(*names, help=says, metavar=metavar, rich_help_panel=panel)
+    return Annotated[list[str] | None, option] if many else Annotated[str | None, option]
+
+
+@dataclass(frozen=True)
+class OptionGroup:
+    """Several options that a command takes as one value: `where: Annotated[…, OptionGroup(…)]`.
+    `options` are the types of each, by name; `read` makes the value of what was given.
+    """
+
+    options: Mapping[str, Any]
+    read: Callable[[dict[str, Any]], Any]
+
+    def collect(self, given: dict[str, Any]) -> Any:
+        """Take these options out of `given` and read them."""
+        return self.read({name: given.pop(name) for name in self.options})
+
+
 class CommandFailed(Exception):
     """An expected end of a command: a stable `code`, one clear sentence, and the exit code."""
 
@@ -89,20 +110,12 @@ class Session:
 
 def with_session(body: Callable[Concatenate[Session, P], Answer | None]) -> Callable[..., None]:
     """Make a command of a function that needs no store, or opens its own."""
-
-    def call(session: Session, *args: Any, **kwargs: Any) -> None:
-        finish(body(session, *args, **kwargs), session)
-
-    return _command(body, call)
+    return _command(body, body)
 
 
 def with_app(body: Callable[Concatenate[Session, P], Answer | None]) -> Callable[..., None]:
     """Make a command of a function whose store is that of the user's app: without `--url`."""
-
-    def call(session: Session, *args: Any, **kwargs: Any) -> None:
-        finish(body(session, *args, **kwargs), session)
-
-    return _command(body, call, asks_url=False)
+    return _command(body, body, asks_url=False)
 
 
 def with_client(
@@ -133,10 +146,7 @@ def _on_a_store(
             session.opened = await app.verbs()
             return await body(session, *args, **kwargs)
 
-    def call(session: Session, *args: Any, **kwargs: Any) -> None:
-        finish(asyncio.run(work(session, *args, **kwargs)), session)
-
-    return _command(body, call)
+    return _command(body, lambda *args, **kwargs: asyncio.run(work(*args, **kwargs)))
 
 
 def finish(answer: Answer | None, session: Session) -> None:
@@ -149,26 +159,32 @@ def finish(answer: Answer | None, session: Session) -> None:
 
 
 def _command(
-    body: Callable[..., Any], call: Callable[..., None], *, asks_url: bool = True
+    body: Callable[..., Any], call: Callable[..., Answer | None], *, asks_url: bool = True
 ) -> Callable[..., None]:
     """Give `call` the body's options but for the session, and the common ones."""
     own = list(inspect.signature(body, eval_str=True).parameters.values())[1:]
-    chooses = [p for p in own if p.annotation in {filters.Where, filters.DeadWhere}]
+    groups = {p.name: group for p in own if (group := _group(p)) is not None}
 
     @functools.wraps(body)
     def command(*, url: str | None = None, as_json: bool = False, **given: Any) -> None:
-        where = {p.name: filters.collect(given) for p in chooses}
-        call(Session(url, as_json), **given, **where)
+        read = {name: group.collect(given) for name, group in groups.items()}
+        session = Session(url, as_json)
+        finish(call(session, **given, **read), session)
 
-    options = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own if p not in chooses]
-    for parameter in chooses:
-        options += filters.parameters(states=parameter.annotation == filters.Where)
+    options = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own if p.name not in groups]
+    for group in groups.values():
+        options += [_keyword(name, kind, None) for name, kind in group.options.items()]
     if asks_url:
         options.append(_keyword("url", Url, None))
     options.append(_keyword("as_json", AsJson, False))
     command.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]  # read by Typer
     command.__annotations__ = {option.name: option.annotation for option in options}
     return command
+
+
+def _group(parameter: inspect.Parameter) -> OptionGroup | None:
+    said = getattr(parameter.annotation, "__metadata__", ())
+    return next((each for each in said if isinstance(each, OptionGroup)), None)
 
 
 def _keyword(name: str, kind: Any, default: object) -> inspect.Parameter:

@@ -8,12 +8,11 @@ from typing import Annotated
 
 import typer
 
-from holdfast.cli.choice import DryRun, Ids, act, acted, choose, counted
-from holdfast.cli.command import Session, Yes, confirm, with_client
+from holdfast.cli.choice import DryRun, Ids, act, choose
+from holdfast.cli.command import Session, Yes, with_client
 from holdfast.cli.filters import DeadWhere, about_name, read_pace
-from holdfast.cli.screen import Answer, Screen
-from holdfast.cli.tasks import After, ByEnd, Limit, task_view
-from holdfast.cli.words import duration, plural
+from holdfast.cli.screen import Answer
+from holdfast.cli.tasks import After, ByEnd, Limit, page_answer
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State
 
@@ -41,13 +40,7 @@ async def list_dead(
     """List dead letters, newest first, or by the time of their death."""
     dead = replace(where, states=DEAD)
     page = await session.client.list(dead, limit=limit, after=after, by_end=by_end)
-
-    def human(screen: Screen) -> None:
-        from holdfast.cli.tables import show_page  # noqa: PLC0415
-
-        show_page(screen, page, nothing="No dead letters." + about_name(where))
-
-    return Answer((await task_view(session)).page(page), human)
+    return await page_answer(session, page, nothing="No dead letters." + about_name(where))
 
 
 @app.command("replay")
@@ -64,12 +57,16 @@ async def replay(
     """Start dead letters again, by id or by filter, gently with --pace."""
     chosen = await _chosen(session, where, task_ids, everything=everything)
     rate = None if pace is None else read_pace(pace)
-    count = await session.client.count(chosen)
-    if dry_run or not count:
-        return counted("replay", count, NOUN, dry_run=dry_run)
-    spread = f", spread over {duration(count / rate)}" if rate else ""
-    confirm(session, f"Replay {plural(count, 'dead letter')}{spread}?", yes=yes)
-    return acted("replay", await session.client.replay(chosen, pace=rate), spread)
+    return await act(
+        session,
+        partial(session.client.replay, chosen, pace=rate),
+        action="replay",
+        question="Replay {}?",
+        dry_run=dry_run,
+        yes=yes,
+        noun=NOUN,
+        pace=rate,
+    )
 
 
 @app.command("discard")

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from holdfast.cli import findings as look
 from holdfast.cli.command import CommandFailed, Session, with_session
+from holdfast.cli.findings import Finding, Level, Setting
 from holdfast.cli.places import open_to_others, refuse_missing
 from holdfast.cli.screen import STYLES, Answer, Screen
 from holdfast.cli.words import plural
@@ -16,7 +18,6 @@ from holdfast.errors import SchemaMismatch, StoreError
 
 if TYPE_CHECKING:
     from holdfast.app import Holdfast
-    from holdfast.cli.findings import Finding, Setting
 
 
 @with_session
@@ -26,10 +27,9 @@ def doctor(session: Session) -> Answer:
     Settings in force, the store and its schema, workers, queues. Exit code 1 if something is wrong.
     """
     from holdfast.app import Holdfast  # noqa: PLC0415
-    from holdfast.cli.findings import Level, settings_in_force  # noqa: PLC0415
 
     app = Holdfast(url=session.url)
-    in_force = settings_in_force(app.settings, {"url": session.url})
+    in_force = look.settings_in_force(app.settings, {"url": session.url})
     findings = asyncio.run(_examine(app))
     problems = sum(finding.level is Level.PROBLEM for finding in findings)
     data = {
@@ -44,8 +44,6 @@ def doctor(session: Session) -> Answer:
 
 
 async def _examine(app: Holdfast) -> list[Finding]:
-    from holdfast.cli import findings as look  # noqa: PLC0415
-
     try:
         await refuse_missing(app.settings.url)
         async with app:
@@ -66,14 +64,12 @@ async def _examine(app: Holdfast) -> list[Finding]:
                 *look.about_dead_letters(stats),
             ]
     except (StoreError, CommandFailed) as error:
-        return [look.Finding(look.Level.PROBLEM, "store", str(error))]
+        return [Finding(Level.PROBLEM, "store", str(error))]
 
 
 def _show(
     screen: Screen, in_force: Sequence[Setting], findings: Sequence[Finding], problems: int
 ) -> None:
-    from holdfast.cli.findings import Level  # noqa: PLC0415
-
     screen.table(("setting", "value", "from"), [(s.name, s.value, s.source) for s in in_force])
     screen.line()
     for finding in findings:

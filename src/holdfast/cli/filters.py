@@ -1,101 +1,57 @@
 """Options that choose tasks, the same for every command that takes them.
 
-A command declares one parameter `where: Where` (or `DeadWhere`, where the state is given), and
-`command` puts these options in its place.
+A command declares one parameter `where: Where`, or `DeadWhere`, where the state is given.
 """
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping
+import functools
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
 
-import typer
-
+from holdfast.cli.command import OptionGroup, text_option
 from holdfast.core.duration import parse_duration
 from holdfast.core.query import TaskFilter
 from holdfast.errors import InvalidOption
 
-Where = Annotated[TaskFilter, "by any of the options"]
-DeadWhere = Annotated[TaskFilter, "by any of the options but the state"]
 PANEL = "Which tasks"
 
 
-def _option(*names: str, says: str, metavar: str = "TEXT") -> Any:
-    return typer.Option(*names, help=says, metavar=metavar, rich_help_panel=PANEL)
-
-
-_OPTIONS: Mapping[str, Any] = {
-    "state": Annotated[
-        list[str] | None, _option("--state", "-s", says="In this state; repeat for several.")
-    ],
-    "name": Annotated[
-        str | None, _option("--name", "-n", says="With this whole task name (module.function).")
-    ],
-    "queue": Annotated[str | None, _option("--queue", "-q", says="Of this queue.")],
-    "tag": Annotated[str | None, _option("--tag", "-t", says="With this tag.")],
-    "priority": Annotated[
-        str | None,
-        _option("--priority", says="Of this priority.", metavar="critical|high|normal|low|0-9"),
-    ],
-    "owner": Annotated[str | None, _option("--owner", says="Of this owner.")],
-    "lock": Annotated[str | None, _option("--lock", says="With this lock key.")],
-    "unique_key": Annotated[str | None, _option("--unique-key", says="With this unique key.")],
-    "idempotency_key": Annotated[
-        str | None, _option("--idempotency-key", says="With this idempotency key.")
-    ],
-    "error": Annotated[
-        str | None, _option("--error", says="Whose error is of this type.", metavar="TYPE")
-    ],
-    "older": Annotated[
-        str | None,
-        _option("--older", says="Submitted longer ago than this.", metavar="TIME"),
-    ],
-    "newer": Annotated[
-        str | None,
-        _option("--newer", says="Submitted less long ago than this.", metavar="TIME"),
-    ],
-    "ended_before": Annotated[
-        str | None, _option("--ended-before", says="Ended longer ago than this.", metavar="TIME")
-    ],
-    "ended_after": Annotated[
-        str | None,
-        _option("--ended-after", says="Ended less long ago than this.", metavar="TIME"),
-    ],
+_word = functools.partial(text_option, panel=PANEL)
+_STATE = {"state": _word("--state", "-s", says="In this state; repeat for several.", many=True)}
+_OPTIONS = {
+    "name": _word("--name", "-n", says="With this whole task name (module.function)."),
+    "queue": _word("--queue", "-q", says="Of this queue."),
+    "tag": _word("--tag", "-t", says="With this tag."),
+    "priority": _word(
+        "--priority", says="Of this priority.", metavar="critical|high|normal|low|0-9"
+    ),
+    "owner": _word("--owner", says="Of this owner."),
+    "lock": _word("--lock", says="With this lock key."),
+    "unique_key": _word("--unique-key", says="With this unique key."),
+    "idempotency_key": _word("--idempotency-key", says="With this idempotency key."),
+    "error_type": _word("--error", says="Whose error is of this type.", metavar="TYPE"),
+    "created_before": _word("--older", says="Submitted longer ago than this.", metavar="TIME"),
+    "created_after": _word("--newer", says="Submitted less long ago than this.", metavar="TIME"),
+    "finished_before": _word("--ended-before", says="Ended longer ago than this.", metavar="TIME"),
+    "finished_after": _word("--ended-after", says="Ended less long ago than this.", metavar="TIME"),
+}
+_TIMES = {
+    "created_before": "older",
+    "created_after": "newer",
+    "finished_before": "ended_before",
+    "finished_after": "ended_after",
 }
 
 
-def parameters(*, states: bool) -> list[inspect.Parameter]:
-    """The options as parameters; without `--state` where a command means one state anyway."""
-    return [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
-        for name, kind in _OPTIONS.items()
-        if states or name != "state"
-    ]
-
-
-def collect(given: dict[str, Any]) -> TaskFilter:
-    """Take the filter options out of `given` and read them."""
+def _read(words: dict[str, Any]) -> TaskFilter:
     from holdfast.filters import where  # noqa: PLC0415
 
-    words = {name: given.pop(name, None) for name in _OPTIONS}
-    return where(
-        state=words["state"],
-        name=words["name"],
-        queue=words["queue"],
-        tag=words["tag"],
-        priority=words["priority"],
-        owner=words["owner"],
-        lock=words["lock"],
-        unique_key=words["unique_key"],
-        idempotency_key=words["idempotency_key"],
-        error_type=words["error"],
-        created_before=_since("older", words["older"]),
-        created_after=_since("newer", words["newer"]),
-        finished_before=_since("ended_before", words["ended_before"]),
-        finished_after=_since("ended_after", words["ended_after"]),
-    )
+    return where(**words | {word: _since(_TIMES[word], words[word]) for word in _TIMES})
+
+
+Where = Annotated[TaskFilter, OptionGroup(_STATE | _OPTIONS, _read)]
+DeadWhere = Annotated[TaskFilter, OptionGroup(_OPTIONS, _read)]
 
 
 def read_duration(option: str, text: str) -> float:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import time
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from asyncio import gather
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from statistics import quantiles
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 from holdfast.cli.children import kill_group, start_worker
 from holdfast.cli.command import CommandFailed
@@ -25,7 +26,9 @@ from holdfast.core.task import State
 
 if TYPE_CHECKING:
     from holdfast.client import Client
-    from holdfast.definitions.definition import Definition
+    from holdfast.definitions.registry import AnyDefinition, Registry
+
+T = TypeVar("T")
 
 APP = "holdfast.cli.bench_tasks:app"
 NOOP, STAMP = "bench.noop", "bench.stamp"
@@ -35,13 +38,11 @@ PAUSE = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubmitSpeed:
-    """`callers` submitted at once, `batch` tasks a call."""
+class Speed:
+    """So many tasks in so many seconds."""
 
     tasks: int
     seconds: float
-    callers: int
-    batch: int
 
     @property
     def per_second(self) -> float:
@@ -49,17 +50,19 @@ class SubmitSpeed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DrainSpeed:
+class SubmitSpeed(Speed):
+    """`callers` submitted at once, `batch` tasks a call."""
+
+    callers: int
+    batch: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainSpeed(Speed):
     """From the first start to the last end, by the store's own times: no interpreter start-up."""
 
-    tasks: int
-    seconds: float
     processes: int
     concurrency: int
-
-    @property
-    def per_second(self) -> float:
-        return self.tasks / self.seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,83 +88,58 @@ class IdleCost:
 
 def measure_submit(url: str, tasks: int, *, callers: int = 1) -> SubmitSpeed:
     """Submit one by one, from `callers` coroutines at once."""
+    share = tasks // callers
 
-    async def one(noop: Definition[..., Any, Any], count: int) -> None:
-        for n in range(count):
+    async def one(noop: AnyDefinition) -> None:
+        for n in range(share):
             await noop.submit_async(n)
 
-    async def work() -> float:
-        async with _opened(url) as (client, tasks_by_name):
-            await client.stats()
-            began = time.perf_counter()
-            share = tasks // callers
-            await asyncio.gather(*(one(tasks_by_name[NOOP], share) for _ in range(callers)))
-            return time.perf_counter() - began
+    async def work(client: Client, known: Registry) -> float:
+        return await _timed(client, lambda: gather(*(one(known[NOOP]) for _ in range(callers))))
 
-    seconds = asyncio.run(work())
-    return SubmitSpeed(tasks=tasks // callers * callers, seconds=seconds, callers=callers, batch=1)
+    return SubmitSpeed(tasks=share * callers, seconds=_on(url, work), callers=callers, batch=1)
 
 
 def measure_bulk(url: str, tasks: int, *, batch: int = BATCH) -> SubmitSpeed:
     """Submit in batches, two on their way at a time."""
 
-    async def work() -> float:
-        async with _opened(url) as (client, tasks_by_name):
-            await client.stats()
-            began = time.perf_counter()
-            await _fill(client, tasks_by_name[NOOP], tasks, batch)
-            return time.perf_counter() - began
+    async def work(client: Client, known: Registry) -> float:
+        return await _timed(client, lambda: _fill(client, known[NOOP], tasks, batch))
 
-    return SubmitSpeed(tasks=tasks, seconds=asyncio.run(work()), callers=1, batch=batch)
+    return SubmitSpeed(tasks=tasks, seconds=_on(url, work), callers=1, batch=batch)
 
 
 def measure_drain(
     url: str, tasks: int, *, processes: int = 1, concurrency: int = 100
 ) -> DrainSpeed:
     """Submit tasks, then let workers run them all. The store must hold nothing else."""
-
-    async def fill() -> None:
-        async with _opened(url) as (client, tasks_by_name):
-            await _fill(client, tasks_by_name[NOOP], tasks, BATCH)
-
-    async def span() -> float:
-        async with _opened(url) as (client, _):
-            return await _span(client, tasks)
-
-    asyncio.run(fill())
+    _on(url, lambda client, known: _fill(client, known[NOOP], tasks, BATCH))
     options = ["--burst", "--processes", str(processes), "--concurrency", str(concurrency)]
     with worker(url, *options) as group:
         code = group.wait()
     if code != 0:
         raise CommandFailed("worker_failed", f"the worker left with exit code {code}.")
-    return DrainSpeed(
-        tasks=tasks, seconds=asyncio.run(span()), processes=processes, concurrency=concurrency
-    )
+    seconds = _on(url, lambda client, _: _span(client, tasks))
+    return DrainSpeed(tasks=tasks, seconds=seconds, processes=processes, concurrency=concurrency)
 
 
 def measure_pickup(url: str, tasks: int) -> PickUp:
     """Submit one task at a time to a worker that has nothing else to do."""
 
-    async def work() -> list[float]:
-        async with _opened(url) as (client, tasks_by_name):
-            await until_ready(client)
-            return [await _pick_up(tasks_by_name[STAMP]) for _ in range(tasks)]
+    async def work(client: Client, known: Registry) -> list[float]:
+        await until_ready(client)
+        return [await _pick_up(known[STAMP]) for _ in range(tasks)]
 
     with worker(url):
-        waits = sorted(asyncio.run(work()))
+        waits = sorted(_on(url, work))
     cuts = quantiles(waits, n=100, method="inclusive")
     return PickUp(tasks=tasks, p50_ms=cuts[49], p95_ms=cuts[94], p99_ms=cuts[98])
 
 
 def measure_idle(url: str, seconds: float = 10.0) -> IdleCost | None:
     """Watch a worker do nothing. None where the system does not tell (only Linux does)."""
-
-    async def ready() -> None:
-        async with _opened(url) as (client, _):
-            await until_ready(client)
-
     with worker(url) as group:
-        asyncio.run(ready())
+        _on(url, lambda client, _: until_ready(client))
         time.sleep(1.0)  # its start-up is not idleness
         before, began = usage(group.pid), time.monotonic()
         time.sleep(seconds)
@@ -198,15 +176,26 @@ async def until_ready(client: Client, patience: float = 30.0) -> None:
         await asyncio.sleep(0.05)
 
 
-@asynccontextmanager
-async def _opened(url: str) -> AsyncIterator[tuple[Client, dict[str, Definition[..., Any, Any]]]]:
+def _on(url: str, work: Callable[[Client, Registry], Awaitable[T]]) -> T:
+    """Do some work on a store with the tasks of `bench_tasks`."""
     from holdfast.cli.bench_tasks import make_app  # noqa: PLC0415
 
-    async with make_app(url) as app:
-        yield await app.verbs(), dict(app.registry)
+    async def opened() -> T:
+        async with make_app(url) as app:
+            return await work(await app.verbs(), app.registry)
+
+    return asyncio.run(opened())
 
 
-async def _fill(client: Client, noop: Definition[..., Any, Any], tasks: int, batch: int) -> None:
+async def _timed(client: Client, work: Callable[[], Awaitable[object]]) -> float:
+    """Seconds that it takes, on a store that has been used."""
+    await client.stats()
+    began = time.perf_counter()
+    await work()
+    return time.perf_counter() - began
+
+
+async def _fill(client: Client, noop: AnyDefinition, tasks: int, batch: int) -> None:
     """Two batches at a time: one is made ready while the other is stored."""
     starts = iter(range(0, tasks, batch))
 
@@ -215,7 +204,7 @@ async def _fill(client: Client, noop: Definition[..., Any, Any], tasks: int, bat
             numbers = range(start, min(start + batch, tasks))
             await client.submit_many([noop.call(n) for n in numbers])
 
-    await asyncio.gather(submit(), submit())
+    await gather(submit(), submit())
 
 
 async def _span(client: Client, tasks: int) -> float:
@@ -235,7 +224,7 @@ async def _span(client: Client, tasks: int) -> float:
     return (max(ends) - min(starts)).total_seconds()
 
 
-async def _pick_up(stamp: Definition[..., Any, Any]) -> float:
+async def _pick_up(stamp: AnyDefinition) -> float:
     """Milliseconds from the submit to the start of one task."""
     await asyncio.sleep(PAUSE)
     began = time.monotonic_ns()

@@ -7,8 +7,11 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.command import CommandFailed, Session, with_client
-from holdfast.cli.screen import Answer, Screen
+from holdfast.cli.screen import Answer
+from holdfast.cli.tables import show_stats, show_workers
 from holdfast.core.fleet import WorkerStatus
+from holdfast.core.store_answers import WORKER
+from holdfast.views import numbers
 
 GONE = frozenset({WorkerStatus.STOPPED, WorkerStatus.DEAD})
 
@@ -23,15 +26,8 @@ async def workers(
     """List workers: what they serve, how busy they are."""
     known = await session.client.workers()
     found = [worker for worker in known if everyone or worker.status not in GONE]
-
-    def human(screen: Screen) -> None:
-        from holdfast.cli.tables import show_workers  # noqa: PLC0415
-
-        show_workers(screen, found)
-
-    from holdfast.core.store_answers import WORKER  # noqa: PLC0415
-
-    return Answer({"workers": [WORKER.write(worker) for worker in found]}, human)
+    data = {"workers": [WORKER.write(worker) for worker in found]}
+    return Answer(data, lambda screen: show_workers(screen, found))
 
 
 @with_client
@@ -54,13 +50,6 @@ async def drain(
 @with_client
 async def stats(session: Session) -> Answer:
     """Count tasks by state and by queue."""
-    from holdfast.views import numbers  # noqa: PLC0415
-
     found = await session.client.stats()
-
-    def human(screen: Screen) -> None:
-        from holdfast.cli.tables import show_stats  # noqa: PLC0415
-
-        show_stats(screen, found)
-
-    return Answer(await numbers(session.client, found, await session.client.workers()), human)
+    data = await numbers(session.client, found, await session.client.workers())
+    return Answer(data, lambda screen: show_stats(screen, found))

@@ -7,7 +7,9 @@ from typing import Annotated
 import typer
 
 from holdfast.cli.command import Session, with_client
-from holdfast.cli.screen import Answer, Screen
+from holdfast.cli.screen import Answer
+from holdfast.cli.tables import show_queues
+from holdfast.views import queue_list
 
 app = typer.Typer(help="Look at queues, pause and resume them.", no_args_is_help=True)
 
@@ -18,16 +20,9 @@ Queue = Annotated[str, typer.Argument(metavar="QUEUE", help="The queue's name.")
 @with_client
 async def list_queues(session: Session) -> Answer:
     """List queues with what waits and runs in each."""
-    from holdfast.views import queue_list  # noqa: PLC0415
-
     stats = await session.client.stats()
-
-    def human(screen: Screen) -> None:
-        from holdfast.cli.tables import show_queues  # noqa: PLC0415
-
-        show_queues(screen, stats.queues)
-
-    return Answer(queue_list(session.client, stats), human)
+    data = queue_list(session.client, stats)
+    return Answer(data, lambda screen: show_queues(screen, stats.queues))
 
 
 @app.command("pause")

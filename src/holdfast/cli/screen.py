@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
 from holdfast.core.task import Json, State
+from holdfast.views import to_json
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -180,8 +181,6 @@ def show(answer: Answer, *, as_json: bool) -> None:
 
 def print_json(data: Json) -> None:
     """One JSON document: on one line for programs, indented for eyes."""
-    from holdfast.views import to_json  # noqa: PLC0415
-
     sys.stdout.write(to_json(data, indented=sys.stdout.isatty()).decode() + "\n")
     sys.stdout.flush()
 

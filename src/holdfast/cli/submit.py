@@ -7,21 +7,22 @@ import json
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from holdfast.cli.command import Session, WrongUsage, with_app
+from holdfast.cli.command import OptionGroup, Session, WrongUsage, text_option, with_app
 from holdfast.cli.filters import read_duration
 from holdfast.cli.screen import Answer, Screen
 from holdfast.core.task import Added, Json, State, SubmitOutcome, Task
 from holdfast.errors import TaskUnsuccessful
 from holdfast.settings import Settings
+from holdfast.views import TaskView, place_of, submitted
 
 if TYPE_CHECKING:
     from holdfast.app import Holdfast
     from holdfast.client import Client
-    from holdfast.definitions.options import SubmitKeywords
 
 AppSpec = Annotated[str, typer.Argument(metavar="APP", help="The app: module:app or file.py:app.")]
 
@@ -42,8 +43,55 @@ Include = Annotated[
 ]
 
 
-def _option(*names: str, says: str, metavar: str = "TEXT") -> Any:
-    return typer.Option(*names, help=says, metavar=metavar, rich_help_panel="This task")
+_option = partial(text_option, panel="This task")
+
+
+def _read_options(given: dict[str, Any]) -> dict[str, Any]:
+    from holdfast.definitions.readers import read_retries  # noqa: PLC0415
+
+    limit = given["max_retries"]
+    return given | {"max_retries": None if limit is None else read_retries("max_retries", limit)}
+
+
+TaskOptions = Annotated[
+    dict[str, Any],
+    OptionGroup(
+        {
+            "queue": _option("--queue", "-q", says="Into this queue."),
+            "priority": _option(
+                "--priority", "-p", says="How urgent.", metavar="critical|high|normal|low|0-9"
+            ),
+            "delay": _option(
+                "--delay", says="Start no sooner than this from now.", metavar="DURATION"
+            ),
+            "run_at": _option("--run-at", says="Start no sooner than this.", metavar="TIME"),
+            "expires": _option(
+                "--expires", says="Cancel if not started by then.", metavar="DURATION"
+            ),
+            "unique_key": _option(
+                "--unique-key", says="At most one unfinished task with this key."
+            ),
+            "idempotency_key": _option(
+                "--idempotency-key", says="The same key is the same task, for a day."
+            ),
+            "tags": _option("--tag", "-t", says="Tag it; repeat for several.", many=True),
+            "owner": _option("--owner", says="Whose it is."),
+            "callback": _option("--callback", says="Told when it has ended.", metavar="URL"),
+            "traceparent": _option("--traceparent", says="The trace it belongs to.", metavar="W3C"),
+            "max_retries": _option(
+                "--max-retries", says="Attempts after the first.", metavar="N|unlimited"
+            ),
+            "timeout": _option("--timeout", says="Limit on one attempt.", metavar="DURATION|none"),
+            "retry": _option(
+                "--retry", says="How long to wait before a retry.", metavar="'exponential(5s, 2)'"
+            ),
+            "wait": _option(
+                "--wait", says="Wait this long for the result, and show it.", metavar="DURATION"
+            ),
+        },
+        _read_options,
+    ),
+]
 
 
 @with_app
@@ -51,6 +99,7 @@ def submit(
     _session: Session,
     app: AppSpec,
     name: Annotated[str, typer.Argument(metavar="NAME", help="The task's name.")],
+    options: TaskOptions,
     arguments: Annotated[
         str,
         typer.Argument(
@@ -58,77 +107,13 @@ def submit(
         ),
     ] = "{}",
     include: Include = None,
-    queue: Annotated[str | None, _option("--queue", "-q", says="Into this queue.")] = None,
-    priority: Annotated[
-        str | None,
-        _option("--priority", "-p", says="How urgent.", metavar="critical|high|normal|low|0-9"),
-    ] = None,
-    delay: Annotated[
-        str | None,
-        _option("--delay", says="Start no sooner than this from now.", metavar="DURATION"),
-    ] = None,
-    run_at: Annotated[
-        str | None, _option("--run-at", says="Start no sooner than this.", metavar="TIME")
-    ] = None,
-    expires: Annotated[
-        str | None, _option("--expires", says="Cancel if not started by then.", metavar="DURATION")
-    ] = None,
-    unique_key: Annotated[
-        str | None, _option("--unique-key", says="At most one unfinished task with this key.")
-    ] = None,
-    idempotency_key: Annotated[
-        str | None, _option("--idempotency-key", says="The same key is the same task, for a day.")
-    ] = None,
-    tags: Annotated[
-        list[str] | None, _option("--tag", "-t", says="Tag it; repeat for several.")
-    ] = None,
-    owner: Annotated[str | None, _option("--owner", says="Whose it is.")] = None,
-    callback: Annotated[
-        str | None, _option("--callback", says="Told when it has ended.", metavar="URL")
-    ] = None,
-    traceparent: Annotated[
-        str | None, _option("--traceparent", says="The trace it belongs to.", metavar="W3C")
-    ] = None,
-    max_retries: Annotated[
-        str | None,
-        _option("--max-retries", says="Attempts after the first.", metavar="N|unlimited"),
-    ] = None,
-    timeout: Annotated[
-        str | None, _option("--timeout", says="Limit on one attempt.", metavar="DURATION|none")
-    ] = None,
-    retry: Annotated[
-        str | None,
-        _option("--retry", says="How long to wait before a retry.", metavar="'exponential(5s, 2)'"),
-    ] = None,
-    wait: Annotated[
-        str | None,
-        _option("--wait", says="Wait this long for the result, and show it.", metavar="DURATION"),
-    ] = None,
 ) -> Answer:
     """Submit one task.
 
     When this returns, the task is on disk. Prints its id, or with --wait its result.
     """
-    from holdfast.definitions.readers import read_retries  # noqa: PLC0415
-
-    payload = read_arguments(arguments)
+    payload, wait = read_arguments(arguments), options.pop("wait")
     patience = None if wait is None else read_duration("wait", wait)
-    options: SubmitKeywords = {
-        "queue": queue,
-        "priority": priority,
-        "delay": delay,
-        "run_at": run_at,
-        "expires": expires,
-        "unique_key": unique_key,
-        "idempotency_key": idempotency_key,
-        "tags": tags,
-        "owner": owner,
-        "callback": callback,
-        "traceparent": traceparent,
-        "max_retries": None if max_retries is None else read_retries("max_retries", max_retries),
-        "timeout": timeout,
-        "retry": retry,
-    }
     return asyncio.run(_submit(load(app, include), name, payload, options, patience))
 
 
@@ -136,11 +121,9 @@ async def _submit(
     app: Holdfast,
     name: str,
     payload: Json,
-    options: SubmitKeywords,
+    options: dict[str, Any],
     patience: float | None,
 ) -> Answer:
-    from holdfast.views import TaskView  # noqa: PLC0415
-
     async with app:
         handle = await app.submit_by_name_async(app.registry.full_name(name), payload, **options)
         if patience is None:
@@ -164,8 +147,6 @@ def load(spec: str, include: Sequence[str] | None) -> Holdfast:
 
 
 async def _acknowledged(client: Client, task: Task, outcome: SubmitOutcome) -> Answer:
-    from holdfast.views import place_of, submitted  # noqa: PLC0415
-
     added = Added(task.id, outcome, task.state)
     created = added.created
     place = await place_of(client, task) if created else None

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from holdfast.cli.choice import DryRun, Ids, act, choose, find_id, find_ids
+from holdfast.cli import tables
+from holdfast.cli.choice import DryRun, Ids, act, choose, find_id
 from holdfast.cli.command import Session, WrongUsage, Yes, with_client
 from holdfast.cli.filters import Where, about_name
 from holdfast.cli.screen import Answer, Screen, print_json
 from holdfast.cli.words import progress_text
 from holdfast.core.lifecycle import TERMINAL, is_terminal
-from holdfast.core.task import Json, State, Task
-
-if TYPE_CHECKING:
-    from holdfast.views import TaskView
+from holdfast.core.query import Page
+from holdfast.core.task import State, Task, TaskId
+from holdfast.core.task_answers import HISTORY, WHY
+from holdfast.views import TaskView
 
 app = typer.Typer(help="Look at tasks, cancel, retry or forget them.", no_args_is_help=True)
 
@@ -34,14 +35,13 @@ ByEnd = Annotated[bool, typer.Option("--by-end", help="Those that have ended, th
 
 async def task_view(session: Session, *, with_traceback: bool = True) -> TaskView:
     """How tasks are shown: whoever has the store may see tracebacks."""
-    from holdfast.views import TaskView  # noqa: PLC0415
-
     return await TaskView.of(session.client, with_traceback=with_traceback)
 
 
-async def _steered(session: Session, tasks: Sequence[Task]) -> Json:
-    view = await task_view(session, with_traceback=False)
-    return {"tasks": [view.task(task) for task in tasks]}
+async def page_answer(session: Session, page: Page, *, nothing: str) -> Answer:
+    """A page of tasks."""
+    data = (await task_view(session)).page(page)
+    return Answer(data, lambda screen: tables.show_page(screen, page, nothing))
 
 
 @app.command("list")
@@ -51,13 +51,7 @@ async def list_tasks(
 ) -> Answer:
     """List tasks, newest first."""
     page = await session.client.list(where, limit=limit, after=after, by_end=by_end)
-
-    def human(screen: Screen) -> None:
-        from holdfast.cli.tables import show_page  # noqa: PLC0415
-
-        show_page(screen, page, nothing="No task matches." + about_name(where))
-
-    return Answer((await task_view(session)).page(page), human)
+    return await page_answer(session, page, nothing="No task matches." + about_name(where))
 
 
 @app.command("get")
@@ -86,13 +80,8 @@ async def get(
         task = await session.client.get_by_key(key)
     if watch and not is_terminal(task.state):
         task = await _follow(session, task)
-
-    def human(screen: Screen) -> None:
-        from holdfast.cli.tables import show_task  # noqa: PLC0415
-
-        show_task(screen, task)
-
-    return Answer((await task_view(session)).task(task), human)
+    data = (await task_view(session)).task(task)
+    return Answer(data, lambda screen: tables.show_task(screen, task))
 
 
 async def _follow(session: Session, first: Task) -> Task:
@@ -126,26 +115,21 @@ async def cancel(
 
     By id at once; by filter it counts them first, and asks.
     """
-    if not task_ids or dry_run:
-        chosen = await choose(session, where, task_ids)
-        return await act(
-            session,
-            partial(session.client.cancel_many, chosen),
-            action="cancel",
-            question="Cancel {}?",
-            dry_run=dry_run,
-            yes=yes,
-        )
-    await choose(session, where, task_ids)
-    ids = await find_ids(session, task_ids)
-    tasks = [await session.client.cancel(task_id) for task_id in ids]
+    chosen = await choose(session, where, task_ids)
+    if chosen.ids and not dry_run:
+        return await _one_by_one(session, session.client.cancel, chosen.ids, _cancelled)
+    return await act(
+        session,
+        partial(session.client.cancel_many, chosen),
+        action="cancel",
+        question="Cancel {}?",
+        dry_run=dry_run,
+        yes=yes,
+    )
 
-    def human(screen: Screen) -> None:
-        for task in tasks:
-            asked = task.state is State.RUNNING
-            screen.line(f"{task.id} " + ("was asked to stop." if asked else f"is {task.state}."))
 
-    return Answer(await _steered(session, tasks), human)
+def _cancelled(task: Task) -> str:
+    return "was asked to stop" if task.state is State.RUNNING else f"is {task.state}"
 
 
 @app.command("retry")
@@ -158,25 +142,32 @@ async def retry(
     By id at once; by filter it counts them first, and asks: failed tasks and dead letters, unless
     --state says otherwise.
     """
-    if not task_ids or dry_run:
-        chosen = await choose(session, where, task_ids, states=UNSUCCESSFUL)
-        return await act(
-            session,
-            partial(session.client.replay, chosen),
-            action="retry",
-            question="Start {} again?",
-            dry_run=dry_run,
-            yes=yes,
-        )
-    await choose(session, where, task_ids)
-    ids = await find_ids(session, task_ids)
-    tasks = [await session.client.retry(task_id) for task_id in ids]
+    chosen = await choose(session, where, task_ids, states=UNSUCCESSFUL)
+    if chosen.ids and not dry_run:
+        again = "is {.state} again".format
+        return await _one_by_one(session, session.client.retry, chosen.ids, again)
+    return await act(
+        session,
+        partial(session.client.replay, chosen),
+        action="retry",
+        question="Start {} again?",
+        dry_run=dry_run,
+        yes=yes,
+    )
 
-    def human(screen: Screen) -> None:
-        for task in tasks:
-            screen.line(f"{task.id} is {task.state} again.")
 
-    return Answer(await _steered(session, tasks), human)
+async def _one_by_one(
+    session: Session,
+    steer: Callable[[TaskId], Awaitable[Task]],
+    ids: Sequence[TaskId],
+    says: Callable[[Task], str],
+) -> Answer:
+    """Steer each, and say what became of it."""
+    tasks = [await steer(task_id) for task_id in ids]
+    view = await task_view(session, with_traceback=False)
+    text = "\n".join(f"{task.id} {says(task)}." for task in tasks)
+    data = {"tasks": [view.task(task) for task in tasks]}
+    return Answer(data, lambda screen: screen.line(text))
 
 
 @app.command("discard")
@@ -209,30 +200,17 @@ async def history(
     ] = True,
 ) -> Answer:
     """Show every attempt and event of a task, in order."""
-    from holdfast.core.task_answers import HISTORY  # noqa: PLC0415
-
     wanted = await find_id(session, task_id)
     found = await session.client.history(wanted)
-
-    def human(screen: Screen) -> None:
-        from holdfast.cli.tables import show_history  # noqa: PLC0415
-
-        show_history(screen, found, tracebacks=traceback)
-
-    return Answer(HISTORY.write(found, whole=traceback, task_id=wanted), human)
+    return Answer(
+        HISTORY.write(found, whole=traceback, task_id=wanted),
+        lambda screen: tables.show_history(screen, found, tracebacks=traceback),
+    )
 
 
 @app.command("why")
 @with_client
 async def why(session: Session, task_id: OneId) -> Answer:
     """Say in plain words why a task is not running."""
-    from holdfast.core.task_answers import WHY  # noqa: PLC0415
-
     found = await session.client.why(await find_id(session, task_id))
-
-    def human(screen: Screen) -> None:
-        from holdfast.cli.tables import show_why  # noqa: PLC0415
-
-        show_why(screen, found)
-
-    return Answer(WHY.write(found), human)
+    return Answer(WHY.write(found), lambda screen: tables.show_why(screen, found))

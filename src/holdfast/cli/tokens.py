@@ -4,20 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
 import typer
 
 from holdfast.cli import words
-from holdfast.cli.command import CommandFailed, Session, with_client, with_making_client
+from holdfast.cli.command import (
+    CommandFailed,
+    OptionGroup,
+    Session,
+    text_option,
+    with_client,
+    with_making_client,
+)
 from holdfast.cli.screen import Answer, Screen
-from holdfast.core.task import Json
+from holdfast.core.store_answers import TOKEN
+from holdfast.core.token import Bounds, Token
 from holdfast.server.callbacks.signing import own_secret
 
-if TYPE_CHECKING:
-    from holdfast.core.token import Bounds, Token
-
 app = typer.Typer(help="Make, list and revoke the server's tokens.", no_args_is_help=True)
+
+
+BoundTo = Annotated[
+    dict[str, Any],
+    OptionGroup(
+        {
+            "owner": text_option("--owner", says="Tasks of this owner only, in everything."),
+            "queues": text_option(
+                "--queue", "-q", says="These queues only; repeatable.", metavar="NAME", many=True
+            ),
+            "names": text_option(
+                "--task", says="Tasks of these names only; repeatable.", metavar="NAME", many=True
+            ),
+            "max_priority": text_option(
+                "--max-priority", says="Submit nothing more urgent.", metavar="PRIORITY"
+            ),
+            "rate": text_option(
+                "--rate", says="So many requests, such as 100/1m.", metavar="N/TIME"
+            ),
+        },
+        lambda given: {word: None if value == [] else value for word, value in given.items()},
+    ),
+]
 
 
 @app.command("create")
@@ -33,6 +61,7 @@ async def create(
             help="What it allows; repeat for several.",
         ),
     ],
+    bounds: BoundTo,
     expires: Annotated[
         str | None,
         typer.Option("--expires", metavar="DURATION", help="Good for so long, such as 90d."),
@@ -40,45 +69,16 @@ async def create(
     name: Annotated[
         str, typer.Option("--name", "-n", metavar="TEXT", help="Whose it is, to know it by.")
     ] = "",
-    owner: Annotated[
-        str | None,
-        typer.Option("--owner", metavar="TEXT", help="Tasks of this owner only, in everything."),
-    ] = None,
-    queues: Annotated[
-        list[str] | None,
-        typer.Option("--queue", "-q", metavar="NAME", help="These queues only; repeatable."),
-    ] = None,
-    names: Annotated[
-        list[str] | None,
-        typer.Option("--task", metavar="NAME", help="Tasks of these names only; repeatable."),
-    ] = None,
-    max_priority: Annotated[
-        str | None,
-        typer.Option("--max-priority", metavar="PRIORITY", help="Submit nothing more urgent."),
-    ] = None,
-    rate: Annotated[
-        str | None,
-        typer.Option("--rate", metavar="N/TIME", help="So many requests, such as 100/1m."),
-    ] = None,
 ) -> Answer:
     """Make a token and show it, once.
 
     Only its hash is kept: whoever loses the text needs another token.
     """
-    token, text = await session.client.tokens.create(
-        name,
-        scopes,
-        expires,
-        created_by="cli",
-        owner=owner,
-        queues=queues or None,
-        names=names or None,
-        max_priority=max_priority,
-        rate=rate,
-    )
-
-    own = {"token": text, "callback_secret": own_secret(session.client.settings, token.id)}
-    return Answer(token_answer(token) | own, lambda screen: screen.line(text))
+    tokens = session.client.tokens
+    token, text = await tokens.create(name, scopes, expires, created_by="cli", **bounds)
+    own = own_secret(session.client.settings, token.id)
+    told = TOKEN.write(token, token=text, callback_secret=own)
+    return Answer(told, lambda screen: screen.line(text))
 
 
 @app.command("callback-secret")
@@ -105,7 +105,7 @@ async def list_tokens(
     known = await session.client.tokens.list()
     found = [token for token in known if everyone or token.is_valid(now)]
     return Answer(
-        {"tokens": [token_answer(token) for token in found]},
+        {"tokens": [TOKEN.write(token) for token in found]},
         lambda screen: _show(screen, found, now),
     )
 
@@ -127,13 +127,6 @@ async def revoke(
     return Answer(
         {"token_id": wanted, "revoked": True}, lambda screen: screen.line(f"{wanted} is revoked.")
     )
-
-
-def token_answer(token: Token) -> Json:
-    """A token for machines, without its digest."""
-    from holdfast.core.store_answers import TOKEN  # noqa: PLC0415
-
-    return TOKEN.write(token)
 
 
 def _show(screen: Screen, tokens: Sequence[Token], now: datetime) -> None:

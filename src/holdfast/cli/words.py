@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
-from collections.abc import Iterable
 from datetime import UTC, datetime
 
 from holdfast.core.task import Progress
@@ -74,12 +72,6 @@ def progress_text(progress: Progress | None, *, width: int = 20, ascii_only: boo
     else:
         text = f"{bar(part, width, ascii_only=ascii_only)} {part:4.0%}"
     return f"{text} {progress.message}" if progress.message else text
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """` Did you mean 'x'?`, or nothing if no known word is near."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def plural(count: int, noun: str) -> str:

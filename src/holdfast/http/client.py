@@ -14,7 +14,6 @@ import time
 from asyncio import sleep
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
 from functools import wraps
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, Unpack
 
 from holdfast.core.duration import Duration
@@ -188,23 +187,13 @@ class HttpClient:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close_async()
 
     def __repr__(self) -> str:

@@ -10,6 +10,7 @@ import orjson
 from holdfast import errors
 from holdfast.core.task import Json
 from holdfast.errors import HoldfastError, ServiceError
+from holdfast.filters import JSON_WORDS
 
 KINDS: Final[Mapping[str, type[HoldfastError]]] = {
     "invalid_arguments": errors.InvalidArguments,
@@ -24,19 +25,9 @@ KINDS: Final[Mapping[str, type[HoldfastError]]] = {
     "unsupported": errors.Unsupported,
 }
 
-OPTIONS: Final[Mapping[str, str]] = {
-    "task_type": "name",
-    "task_type_prefix": "name_prefix",
-    "required_capabilities": "requires",
-    "timeout_seconds": "timeout",
-    "delay_seconds": "delay",
-    "expires_at": "expires",
-    "expires_in_seconds": "expires",
-    "callback_url": "callback",
-    "cursor": "after",
-    "status": "state",
+OPTIONS: Final = {"expires_in_seconds": "expires"} | {
+    word: option for option, word in JSON_WORDS.items()
 }
-"""JSON names whose option is another."""
 
 
 def error_of(status: int, body: bytes) -> HoldfastError:

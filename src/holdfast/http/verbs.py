@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypedDict, Unpack
 from urllib.parse import quote
@@ -22,17 +23,16 @@ from holdfast.core.task import Json, Priority, State
 from holdfast.core.task_answers import HISTORY
 from holdfast.core.why import Why
 from holdfast.definitions.definition import Definition
-from holdfast.definitions.options import Options, Tags, read_options
+from holdfast.definitions.options import Options, Tags, Unlimited, read_options
 from holdfast.definitions.readers import read_duration
-from holdfast.errors import InvalidOption, ResultTimeout, TaskCancelled, TaskFailed, TaskNotFound
-from holdfast.filters import FilterKeywords, TaskRef, read_id
+from holdfast.errors import ResultTimeout, TaskCancelled, TaskFailed, TaskNotFound
+from holdfast.filters import JSON_WORDS, FilterKeywords, TaskRef, read_id
 from holdfast.http import reading
 from holdfast.http.choosing import filter_of, query_of
 from holdfast.http.talk import Pause, Talk, ask
 from holdfast.http.values import BriefTask, RemotePage, RemoteTask, RemoteToken, Submitted
 
 TASKS = "/api/v1/tasks"
-DEAD = "/api/v1/dead-letters"
 FIRST_LOOK, LAST_LOOK = 0.05, 2.0
 """Seconds between two looks at a task whose result is waited for; they grow by half."""
 
@@ -50,7 +50,7 @@ class SubmitWords(TypedDict, total=False):
 
     queue: str | None
     priority: str | Priority | None
-    max_retries: int | None
+    max_retries: int | Unlimited | None
     timeout: Duration | None
     delay: Duration | None
     run_at: datetime | str | None
@@ -170,17 +170,11 @@ class Verbs:
         With `pace` (tasks per second) they become eligible one after another, oldest first.
         """
         more = {} if pace is None else {"pace": pace}
-        if words.get("state") is not None:
-            return (yield from _act("retry", words, dry_run=dry_run, **more))
-        body = {"filter": filter_of(words), "dry_run": dry_run, **more}
-        return int((yield from ask("POST", f"{DEAD}/replay", body=body))["tasks"])
+        return (yield from _act("retry", words, dry_run=dry_run, **more))
 
     def discard(self, *, dry_run: bool = False, **words: Unpack[FilterKeywords]) -> Talk[int]:
         """Forget matching tasks for good, dead letters unless `state` says otherwise; how many."""
-        if words.get("state") is not None:
-            return (yield from _act("discard", words, dry_run=dry_run))
-        body = {"filter": filter_of(words), "dry_run": dry_run}
-        return int((yield from ask("POST", f"{DEAD}/discard", body=body))["tasks"])
+        return (yield from _act("discard", words, dry_run=dry_run))
 
     def stats(self) -> Talk[Stats]:
         """The store in numbers, at most a second old."""
@@ -281,38 +275,20 @@ def call(
 ) -> RemoteCall:
     """The JSON of a submit; `InvalidOption` names the first option that makes no sense."""
     read = read_options(options)
-    body: dict[str, Json] = {
+    given: dict[str, Json] = {
+        JSON_WORDS.get(field.name, field.name): getattr(read, field.name) for field in fields(read)
+    }
+    given |= {
         "task_type": name if isinstance(name, str) else name.name,
         "parameters": dict(parameters or {}),
-        "queue": read.queue,
-        "priority": read.priority,
-        "max_retries": _retries(read.max_retries),
-        "timeout_seconds": _limit(read.timeout),
-        "delay_seconds": read.delay,
-        "run_at": read.run_at,
+        "max_retries": "unlimited" if read.max_retries == UNLIMITED else read.max_retries,
+        "timeout_seconds": "none" if read.timeout == math.inf else read.timeout,
+        "expires_in": None,
         "expires_at": _expiry(read),
-        "unique_key": read.unique_key,
-        "idempotency_key": read.idempotency_key,
-        "lock": read.lock,
         "tags": list(read.tags) or None,
         "required_capabilities": None if read.requires is None else sorted(read.requires),
-        "owner": read.owner,
-        "callback_url": read.callback,
-        "traceparent": read.traceparent,
     }
-    return RemoteCall({name: value for name, value in body.items() if value is not None})
-
-
-def _retries(max_retries: int | None) -> int | None:
-    if max_retries == UNLIMITED:
-        raise InvalidOption("max_retries", "a task that is submitted over HTTP must have a limit")
-    return max_retries
-
-
-def _limit(timeout: float | None) -> float | None:
-    if timeout == math.inf:
-        raise InvalidOption("timeout", "a task that is submitted over HTTP must have a limit")
-    return timeout
+    return RemoteCall({word: value for word, value in given.items() if value is not None})
 
 
 def _expiry(options: Options) -> datetime | None:
@@ -322,7 +298,12 @@ def _expiry(options: Options) -> datetime | None:
 
 
 def _act(action: str, words: FilterKeywords, *, dry_run: bool, **more: Json) -> Talk[int]:
-    body = {"action": action, "filter": filter_of(words), "dry_run": dry_run, **more}
+    which = filter_of(words)
+    if not which and action != "cancel":
+        which = {
+            "status": [State.DEAD_LETTER]
+        }  # what the server would take it for, but must be said
+    body = {"action": action, "filter": which, "dry_run": dry_run, **more}
     return int((yield from ask("POST", f"{TASKS}/actions", body=body))["tasks"])
 
 

@@ -20,8 +20,8 @@ from holdfast.remote.values import (
     Heartbeat,
     Registration,
     RemoteResult,
-    ResultAnswer,
     ResultStatus,
+    TakenResult,
     Verdict,
 )
 from holdfast.remote.workers import RemoteWorkers
@@ -32,7 +32,7 @@ __all__ = [
     "Registration",
     "RemoteResult",
     "RemoteWorkers",
-    "ResultAnswer",
     "ResultStatus",
+    "TakenResult",
     "Verdict",
 ]

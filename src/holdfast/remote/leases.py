@@ -126,13 +126,13 @@ class Leases:
             log.warning("task.stray", task_id=claim.task_id, attempt=claim.attempt)
         await self.give_back(running)
         new = sorted(named - known.keys())
-        its = {task.id: task for task in await self._read(new) if task.worker_id == worker_id}
+        its = {task.id: task for task in await self._running(new) if task.worker_id == worker_id}
         await self._adopt(list(its.values()))
         return set(new) - its.keys()
 
     async def still_running(self, claims: Sequence[Claim]) -> list[Claim]:
         """Those that run in truth: a result may have come in elsewhere. Forgets the others."""
-        tasks = await self._read({claim.task_id for claim in claims})
+        tasks = await self._running({claim.task_id for claim in claims})
         running = {(task.id, task.attempt, task.worker_id) for task in tasks}
         self._drop([claim for claim in claims if claim[:3] not in running])
         return [claim for claim in claims if claim[:3] in running]
@@ -152,12 +152,14 @@ class Leases:
         await self._adopt(new)
         self._drop([one.claim for task_id, one in known.items() if task_id not in found])
 
-    async def _read(self, ids: Collection[TaskId]) -> list[Task]:
-        """Those of the tasks that run."""
+    async def read(self, ids: Collection[TaskId]) -> Sequence[Task]:
+        """Those of the tasks that there are."""
         if not ids:
             return []
-        page = await self._store.list(TaskFilter(ids=tuple(ids)), limit=len(ids))
-        return [task for task in page.tasks if task.state is State.RUNNING]
+        return (await self._store.list(TaskFilter(ids=tuple(ids)), limit=len(ids))).tasks
+
+    async def _running(self, ids: Collection[TaskId]) -> list[Task]:
+        return [task for task in await self.read(ids) if task.state is State.RUNNING]
 
     async def _adopt(self, tasks: Sequence[Task]) -> None:
         """Remember tasks that run and that this process knew nothing of."""

@@ -17,7 +17,6 @@ from holdfast.codec.text import storable
 from holdfast.core.attempt import Claim, Refusal
 from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded
 from holdfast.core.payload import check_size, check_value
-from holdfast.core.query import TaskFilter
 from holdfast.core.task import (
     AttemptEnd,
     Cause,
@@ -34,7 +33,7 @@ from holdfast.engine.judging import Judge, bringing, storable_error
 from holdfast.errors import LeaseLost, PayloadRefused, TaskNotFound
 from holdfast.ports.store import TaskStore
 from holdfast.remote.leases import Leases
-from holdfast.remote.values import UNSAID, RemoteResult, ResultAnswer, ResultStatus, Verdict
+from holdfast.remote.values import UNSAID, RemoteResult, ResultStatus, TakenResult, Verdict
 
 ENDS: dict[ResultStatus, frozenset[AttemptEnd]] = {
     ResultStatus.COMPLETED: frozenset({AttemptEnd.COMPLETED}),
@@ -69,11 +68,9 @@ class Results:
         self._max_result = max_result
         self._window = window
 
-    async def take(
-        self, worker_id: WorkerId, results: Sequence[RemoteResult]
-    ) -> list[ResultAnswer]:
+    async def take(self, worker_id: WorkerId, results: Sequence[RemoteResult]) -> list[TakenResult]:
         """Take results of one worker; the answers come in the same order."""
-        answers: dict[int, ResultAnswer] = {}
+        answers: dict[int, TakenResult] = {}
         for numbers in _rounds(results):
             some: dict[int, RemoteResult] = {}
             for number in numbers:
@@ -103,13 +100,15 @@ class Results:
 
     async def _take_some(
         self, worker_id: WorkerId, results: Sequence[RemoteResult]
-    ) -> list[ResultAnswer]:
+    ) -> list[TakenResult]:
         """Take results of different tasks, in one commit."""
         leased = {
             one.task_id: self._leases.find(worker_id, one.task_id, one.attempt) for one in results
         }
-        tasks = await self._read([task_id for task_id, claim in leased.items() if claim is None])
-        answers: dict[TaskId, ResultAnswer] = {}
+        # Those that this process did not hand out.
+        others = [task_id for task_id, claim in leased.items() if claim is None]
+        tasks = {task.id: task for task in await self._leases.read(others)}
+        answers: dict[TaskId, TakenResult] = {}
         ended: list[tuple[Claim, Outcome]] = []
         for result in results:
             claim, task = leased[result.task_id], tasks.get(result.task_id)
@@ -128,13 +127,6 @@ class Results:
             is_known = leased[task_id] is not None or task_id in tasks
             answers[task_id] = _refused(answers[task_id], refusal, is_known=is_known)
         return [answers[result.task_id] for result in results]
-
-    async def _read(self, ids: Sequence[TaskId]) -> dict[TaskId, Task]:
-        """The tasks that this process did not hand out."""
-        if not ids:
-            return {}
-        page = await self._store.list(TaskFilter(ids=tuple(ids)), limit=len(ids))
-        return {task.id: task for task in page.tasks}
 
     async def _is_repeat(self, task: Task, worker_id: WorkerId, result: RemoteResult) -> bool:
         """Whether this attempt stands in the history as the worker says now."""
@@ -195,13 +187,13 @@ def _rounds(results: Sequence[RemoteResult]) -> Iterator[list[int]]:
         yield part
 
 
-def _answer(result: RemoteResult, verdict: Verdict, detail: str | None = None) -> ResultAnswer:
-    return ResultAnswer(
+def _answer(result: RemoteResult, verdict: Verdict, detail: str | None = None) -> TakenResult:
+    return TakenResult(
         task_id=result.task_id, attempt=result.attempt, verdict=verdict, detail=detail
     )
 
 
-def _refused(answer: ResultAnswer, refusal: Refusal, *, is_known: bool) -> ResultAnswer:
+def _refused(answer: TakenResult, refusal: Refusal, *, is_known: bool) -> TakenResult:
     if refusal.conflict is not None:
         return replace(answer, verdict=Verdict.CONFLICT, detail=refusal.conflict + STILL_RUNS)
     if not is_known:

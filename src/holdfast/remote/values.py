@@ -58,7 +58,7 @@ class RemoteResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ResultAnswer:
+class TakenResult:
     """What became of one result; `detail` says why it does not count."""
 
     task_id: TaskId

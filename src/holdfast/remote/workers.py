@@ -27,7 +27,7 @@ from holdfast.remote.polls import Polls
 from holdfast.remote.registrations import Registrations, RemoteWorker
 from holdfast.remote.results import Results
 from holdfast.remote.timeouts import TimeoutEnforcer
-from holdfast.remote.values import Heartbeat, Registration, RemoteResult, ResultAnswer
+from holdfast.remote.values import Heartbeat, Registration, RemoteResult, TakenResult
 from holdfast.settings import EVERY_QUEUE, Settings
 
 log = EventLog("holdfast.remote")
@@ -161,7 +161,7 @@ class RemoteWorkers:
 
     async def results(
         self, worker_id: WorkerId, results: Sequence[RemoteResult]
-    ) -> Sequence[ResultAnswer]:
+    ) -> Sequence[TakenResult]:
         """Take results, each on its own; the answers come in the same order.
 
         A worker that was buried may still hand in what nobody else was given.

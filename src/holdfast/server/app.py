@@ -41,15 +41,15 @@ from holdfast.server.service import Service
 from holdfast.worker.version import version
 
 ROUTERS = (
-    submit.router,  # first: it is asked for most
-    actions.router,
-    tasks.router,
-    events.router,
-    queues.router,
-    workers.router,
-    workers_http.router,
-    dead_letters.router,
-    tokens.router,
+    submit.routes.router,  # first: it is asked for most
+    actions.routes.router,
+    tasks.routes.router,
+    events.routes.router,
+    queues.routes.router,
+    workers.routes.router,
+    workers_http.routes.router,
+    dead_letters.routes.router,
+    tokens.routes.router,
     health.router,
 )
 

@@ -47,27 +47,21 @@ async def read_body(request: Request) -> bytes:
     return b"".join(chunks)
 
 
-async def read_json(request: Request, largest: int | None = SMALL) -> Json:
-    """The body as a JSON value. None for `largest`: what carries data may be as large as bodies
-    may be at all.
+async def read_json(
+    request: Request, largest: int | None = SMALL, *, is_optional: bool = False
+) -> Json:
+    """The body as a JSON value; an empty object if it `is_optional` and missing. None for
+    `largest`: what carries data may be as large as bodies may be at all.
     """
-    require(request, JSON)
-    return parse(_small(await read_body(request), largest))
-
-
-async def read_optional_json(request: Request, largest: int | None = SMALL) -> Json:
-    """The body as a JSON value; an empty object if there is none."""
-    body = _small(await read_body(request), largest)
-    if not body:
+    if not is_optional:
+        require(request, JSON)
+    body = await read_body(request)
+    if largest is not None and len(body) > largest:
+        raise Refused(413, "body_too_large", f"expected {largest:,} bytes at most for this request")
+    if is_optional and not body:
         return {}
     require(request, JSON)
     return parse(body)
-
-
-def _small(body: bytes, largest: int | None) -> bytes:
-    if largest is not None and len(body) > largest:
-        raise Refused(413, "body_too_large", f"expected {largest:,} bytes at most for this request")
-    return body
 
 
 async def read_lines(request: Request, longest: int) -> AsyncIterator[tuple[int, bytes]]:

@@ -1,11 +1,11 @@
-"""Says for the OpenAPI page what a route takes and answers.
+"""What the OpenAPI page says of a route.
 
 FastAPI collects the routes; bodies and queries are ours (`shape`), so it is told about them here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -40,39 +40,14 @@ MEANINGS: Final[Mapping[int, str]] = {
 }
 
 
-def documented(
-    summary: str,
-    *,
-    answers: Kinds | Mapping[int, Kinds] | None,
-    status: int = 200,
-    takes: Shape[Any] | None = None,
-    query: Shape[Any] | None = None,
-    refuses: tuple[int, ...] = (),
-    example: Json = None,
-    says: str | None = None,
-    is_optional: bool = False,
-    paths: Mapping[str, Json] | None = None,
-) -> dict[str, Any]:
-    """Keywords for `router.get(…)` and the like.
-
-    `answers` is a `TypedDict` (or one for each status), `takes` the body, `refuses` the statuses of
-    problems beside those that every route has; `paths` are schemas of path parameters.
-    """
+def responses_of(
+    answers: Kinds | Mapping[int, Kinds] | None, status: int, problems: Collection[int]
+) -> dict[int | str, dict[str, Any]]:
+    """What a route answers, well or with one of these problems."""
     kinds = dict(answers) if isinstance(answers, Mapping) else {status: answers}
-    problems = {*ALWAYS, *refuses, *(WITH_BODY if takes else ()), *((422,) if query else ())}
-    extra: dict[str, Json] = {"parameters": _parameters(query, paths or {})}
-    if takes is not None:
-        extra["requestBody"] = body_of(takes, example, is_required=not is_optional)
     return {
-        "summary": summary,
-        "description": says,
-        "status_code": status,
-        "response_model": None,
-        "responses": {
-            **{code: _answer(code, kind) for code, kind in kinds.items()},
-            **{code: problem(code) for code in sorted(problems)},
-        },
-        "openapi_extra": extra,
+        **{code: _answer(code, kind) for code, kind in kinds.items()},
+        **{code: problem(code) for code in sorted(problems)},
     }
 
 
@@ -84,14 +59,10 @@ def schema_of(kind: type[Any]) -> Reference:
     return {"$ref": REFERENCE.format(model=kind.__name__)}
 
 
-def shape_reference(shape: Shape[Any]) -> Reference:
+def body_of(shape: Shape[Any], example: Json, *, is_required: bool) -> Json:
     COMPONENTS.update(shape.definitions)
     COMPONENTS[shape.name] = shape.schema
-    return {"$ref": REFERENCE.format(model=shape.name)}
-
-
-def body_of(shape: Shape[Any], example: Json, *, is_required: bool) -> Json:
-    content: dict[str, Json] = {"schema": shape_reference(shape)}
+    content: dict[str, Json] = {"schema": {"$ref": REFERENCE.format(model=shape.name)}}
     if example is not None:
         content["examples"] = {"example": {"value": example}}
     return {"required": is_required, "content": {JSON: content}}
@@ -116,10 +87,10 @@ def _answer(code: int, kind: Kinds | None) -> Json:
     }
 
 
-def _parameters(query: Shape[Any] | None, paths: Mapping[str, Json]) -> list[Json]:
+def parameters_of(names: Iterable[str], query: Shape[Any] | None) -> list[Json]:
+    """What a path names, and the words of a query."""
     described = [
-        {"name": name, "in": "path", "required": True, "schema": schema}
-        for name, schema in paths.items()
+        {"name": name, "in": "path", "required": True, "schema": IN_PATHS[name]} for name in names
     ]
     if query is not None:
         COMPONENTS.update(query.definitions)
@@ -129,7 +100,10 @@ def _parameters(query: Shape[Any] | None, paths: Mapping[str, Json]) -> list[Jso
     return described
 
 
-TASK_ID: Final[Mapping[str, Json]] = {"task_id": {"type": "string", "format": "uuid"}}
-QUEUE: Final[Mapping[str, Json]] = {"queue": {"type": "string", "minLength": 1, "maxLength": 200}}
-WORKER_ID: Final[Mapping[str, Json]] = {"worker_id": {"type": "string", "minLength": 1}}
-TOKEN_ID: Final[Mapping[str, Json]] = {"token_id": {"type": "string", "pattern": "^[0-9a-f]{16}$"}}
+IN_PATHS: Final[Mapping[str, Json]] = {
+    "task_id": {"type": "string", "format": "uuid"},
+    "queue": {"type": "string", "minLength": 1, "maxLength": 200},
+    "worker_id": {"type": "string", "minLength": 1},
+    "token_id": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
+}
+"""What a path may name."""

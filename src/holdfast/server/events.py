@@ -14,8 +14,6 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
-from fastapi import APIRouter
-from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from holdfast.client import Client
@@ -23,15 +21,14 @@ from holdfast.core.task import Json, TaskId
 from holdfast.errors import TaskNotFound
 from holdfast.filters import read_id
 from holdfast.server.access import TASKS
-from holdfast.server.documented import TASK_ID, documented
+from holdfast.server.answers import nothing
 from holdfast.server.models.tasks import NoQuery
 from holdfast.server.news import Message, StreamPosition, news
-from holdfast.server.service import service_of
-from holdfast.server.shape import Shape
-from holdfast.server.watching import Watch, Watches, look
+from holdfast.server.routing import ApiRequest, Routes
+from holdfast.server.watching import Watch, look
 from holdfast.views import to_json
 
-router = APIRouter(tags=["tasks"])
+routes = Routes("tasks")
 
 HEARTBEAT = 15.0
 """Seconds of silence after which a comment is sent: proxies cut what says nothing, and a listener
@@ -40,7 +37,6 @@ LONGEST = 600.0
 """Seconds after which a stream ends and its listener comes back by itself."""
 COME_BACK_AFTER_MS = 1000
 
-PLAIN = Shape(NoQuery)
 _HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
@@ -60,55 +56,43 @@ _EVENT = {
 }
 
 
-def _described() -> dict[str, Any]:
-    described = documented(
-        "Follow a task as it happens",
-        says="Server-sent events: `log`, `history`, `progress`, `state`, and at last `end`. Come "
-        "back with the id of the last one as `Last-Event-ID` to go on from there; 204 says that "
-        "there is nothing more to come.",
-        answers=None,
-        query=PLAIN,
-        refuses=(404,),
-        paths=TASK_ID,
-    )
+def _as_a_stream(described: dict[str, Any]) -> None:
     described["responses"][200]["content"] = {"text/event-stream": {"schema": _EVENT}}
     described["responses"][204] = {"description": "The task has ended, and you know it all."}
     described["openapi_extra"]["parameters"].append(
         {"name": "Last-Event-ID", "in": "header", "required": False, "schema": {"type": "string"}}
     )
-    return described
 
 
-@router.get(f"{TASKS}/{{task_id}}/events", **_described())
-async def events(request: Request) -> Response:
-    PLAIN.read_query(request.query_params)
-    service = service_of(request)
-    client = await service.verbs()
+@routes(
+    "GET",
+    f"{TASKS}/{{task_id}}/events",
+    "Follow a task as it happens",
+    says="Server-sent events: `log`, `history`, `progress`, `state`, and at last `end`. Come "
+    "back with the id of the last one as `Last-Event-ID` to go on from there; 204 says that "
+    "there is nothing more to come.",
+    answers=None,
+    amend=_as_a_stream,
+)
+async def events(request: ApiRequest[NoQuery]) -> Response:
+    client = await request.verbs()
     place = StreamPosition.read(request.headers.get("last-event-id"))
-    task_id = read_id(request.path_params["task_id"])
-    await (await service.reach(request)).get(task_id)
+    task_id = read_id(request.named)
+    await (await request.reach()).get(task_id)
     snapshot = await look(client, task_id)
     if snapshot.is_final and place != StreamPosition() and not any(news(snapshot, place)):
-        return Response(status_code=204)
+        return nothing()
     told = _Stream(request, client).told(task_id, place)
     return StreamingResponse(told, media_type="text/event-stream", headers=_HEADERS)
-
-
-def _watches(request: Request) -> Watches:
-    state = request.app.state
-    if not hasattr(state, "watches"):
-        state.watches = Watches()
-    found: Watches = state.watches
-    return found
 
 
 class _Stream:
     """One listener's stream."""
 
-    def __init__(self, request: Request, client: Client) -> None:
+    def __init__(self, request: ApiRequest[NoQuery], client: Client) -> None:
         self._stopping: asyncio.Event = request.app.state.stopping
         self._client = client
-        self._watches = _watches(request)
+        self._watches = request.service.watches
         self._until = time.monotonic() + LONGEST
 
     async def told(self, task_id: TaskId, place: StreamPosition) -> AsyncIterator[bytes]:

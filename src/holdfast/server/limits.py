@@ -4,9 +4,9 @@
   not say so, as soon as it is. What is left of it is thrown away as it comes, never kept.
 - **Time.** A body has `request_timeout` seconds to arrive. A stream of lines may take as long as it
   likes, as long as it never pauses for that long.
-- **Rate.** A token gets `rate_limit` requests a second, with a burst of one second's worth. One
-  that is bound to a rate of its own gets that many in any such stretch of time, tasks of a bulk
-  submit counted one by one. Both are counted by each server process for itself.
+- **Rate.** A token gets `rate_limit` requests in any second. One that is bound to a rate of its own
+  gets that many in any such stretch of time, tasks of a bulk submit counted one by one. Both are
+  counted by each server process for itself.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Final
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from holdfast.core.token import RateLimit, Token
+from holdfast.core.token import Token
 from holdfast.server.access import TASKS, TOKEN
 from holdfast.server.problems import Gone, Refused
 from holdfast.settings import Settings
@@ -29,7 +29,6 @@ LINES: Final = b"application/x-ndjson"
 CLOSE: Final = {"Connection": "close"}
 ABSURD: Final = 64
 """A body this many times larger than allowed is not even drained: the connection is closed."""
-MOST_BUCKETS: Final = 10_000
 
 
 class Limits:
@@ -40,15 +39,11 @@ class Limits:
         self._windows = windows
         self._largest = settings.max_body
         self._patience = settings.request_timeout
-        self._rate = Rate(settings.rate_limit) if settings.rate_limit > 0 else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            token = scope.get(TOKEN)
-            if self._rate is not None and token is not None:
-                self._rate.take(token)
-            if token is not None:
-                self._windows.take(token)
+            if TOKEN in scope:
+                self._windows.ask(scope[TOKEN])
             receive = self._metered(scope, receive)
         await self._app(scope, receive, send)
 
@@ -106,54 +101,45 @@ class _Meter:
             ) from None
 
 
-class Rate:
-    """A bucket for each token that fills with `rate` requests a second, up to a second's worth."""
-
-    def __init__(self, rate: float) -> None:
-        self._rate = rate
-        self._most = max(1.0, rate)
-        self._buckets: dict[str, tuple[float, float]] = {}
-
-    def take(self, token: Token) -> None:
-        """Take one request out of the token's bucket; `Refused` says when the next is there."""
-        now = time.monotonic()
-        level, at = self._buckets.get(token.id, (self._most, now))
-        level = min(self._most, level + (now - at) * self._rate)
-        if level < 1:
-            wait = math.ceil((1 - level) / self._rate)
-            raise Refused(
-                429,
-                "rate_limited",
-                f"this token may send {self._rate:g} requests a second; try again in {wait} s",
-                headers={"Retry-After": str(wait)},
-            )
-        if len(self._buckets) >= MOST_BUCKETS:
-            self._buckets.clear()
-        self._buckets[token.id] = (level - 1, now)
-
-
 class Windows:
-    """What tokens that are bound to a rate did in the last stretch of time, in this process."""
+    """What tokens did in the last stretch of time, in this process: each may send `rate` requests a
+    second, if that is not 0, and one that is bound to a rate of its own no more than that.
+    """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, rate: float = 0.0) -> None:
         self._clock = clock
-        self._windows: dict[str, _Window] = {}
+        self._rate = rate
+        self._of_all: dict[str, _Window] = {}
+        self._of_bound: dict[str, _Window] = {}
+
+    def ask(self, token: Token) -> None:
+        """Count one request; `Refused` says when there is room for it."""
+        if self._rate > 0:
+            burst = max(1, int(self._rate))
+            window = self._of_all.setdefault(token.id, _Window())
+            wait = window.take(1, burst, burst / self._rate, self._clock())
+            _refuse_early(wait, f"this token may send {self._rate:g} requests a second")
+        self.take(token)
 
     def take(self, token: Token, number: int = 1) -> None:
-        """Count so many requests, all or none; `Refused` says when there is room for them."""
+        """Count so many of a bound token, all or none; `Refused` says when there is room."""
         limit = token.bounds.rate
         if limit is None or not number:
             return
-        window = self._windows.setdefault(token.id, _Window())
-        wait = window.take(number, limit, self._clock())
-        if wait > 0:
-            raise Refused(
-                429,
-                "rate_limited",
-                f"this token is bound to {limit} requests, each submitted task counted; try again "
-                f"in {math.ceil(wait)} s",
-                headers={"Retry-After": str(math.ceil(wait))},
-            )
+        window = self._of_bound.setdefault(token.id, _Window())
+        wait = window.take(number, limit.requests, limit.seconds, self._clock())
+        _refuse_early(wait, f"this token is bound to {limit} requests, each submitted task counted")
+
+
+def _refuse_early(wait: float, says: str) -> None:
+    if wait > 0:
+        seconds = math.ceil(wait)
+        raise Refused(
+            429,
+            "rate_limited",
+            f"{says}; try again in {seconds} s",
+            headers={"Retry-After": str(seconds)},
+        )
 
 
 class _Window:
@@ -163,11 +149,11 @@ class _Window:
         self._done: deque[tuple[float, int]] = deque()
         self._used = 0
 
-    def take(self, number: int, limit: RateLimit, now: float) -> float:
+    def take(self, number: int, most: int, seconds: float, now: float) -> float:
         """Count them, if there is room; else how many seconds until there is."""
-        while self._done and self._done[0][0] <= now - limit.seconds:
+        while self._done and self._done[0][0] <= now - seconds:
             self._used -= self._done.popleft()[1]
-        missing = self._used + number - limit.requests
+        missing = self._used + number - most
         if missing <= 0:
             self._done.append((now, number))
             self._used += number
@@ -175,8 +161,8 @@ class _Window:
         for at, count in self._done:
             missing -= count
             if missing <= 0:
-                return at + limit.seconds - now
-        return float(limit.seconds)
+                return at + seconds - now
+        return seconds
 
 
 def too_large(limit: int, *, closing: bool) -> Refused:

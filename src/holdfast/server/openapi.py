@@ -14,7 +14,6 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from fastapi.routing import APIRoute
 
 from holdfast.app import Holdfast
 from holdfast.core.payload import MAX_INT, MIN_INT
@@ -68,7 +67,6 @@ def page(app: FastAPI, holdfast: Holdfast, version: str) -> dict[str, Any]:
     _describe_submit(made["paths"][TASKS]["post"], holdfast, schemas)
     for path, methods in made["paths"].items():
         for method, operation in methods.items():
-            operation["operationId"] = _operation_id(app, path, method)
             needed = TABLE.get(path, {}).get(method.upper())
             if needed is None:
                 operation["security"] = []
@@ -76,17 +74,6 @@ def page(app: FastAPI, holdfast: Holdfast, version: str) -> dict[str, Any]:
                 said = f"Scope: {needed}."
                 operation["description"] = f"{operation.get('description', '')}\n\n{said}".strip()
     return made
-
-
-def _operation_id(app: FastAPI, path: str, method: str) -> str:
-    """The name of the function behind a route."""
-    return next(
-        route.name
-        for route in app.routes
-        if isinstance(route, APIRoute)
-        and route.path == path
-        and method.upper() in (route.methods or ())
-    )
 
 
 # -- the tasks -----------------------------------------------------------------------------------

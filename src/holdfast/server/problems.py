@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from holdfast import errors
 from holdfast.core.task import Json
 from holdfast.errors import HoldfastError
+from holdfast.filters import JSON_WORDS
 from holdfast.logs import EventLog, trace_of
 
 log = EventLog("holdfast.server")
@@ -99,19 +100,6 @@ KINDS: Final[Mapping[type[HoldfastError], ProblemKind]] = {
 }
 """The one table. An error is shown as the nearest of its bases that stands here."""
 
-FIELDS: Final[Mapping[str, str]] = {
-    "name": "task_type",
-    "requires": "required_capabilities",
-    "timeout": "timeout_seconds",
-    "delay": "delay_seconds",
-    "expires": "expires_at",
-    "expires_in": "expires_in_seconds",
-    "callback": "callback_url",
-    "after": "cursor",
-    "state": "status",
-}
-"""Options whose JSON name is another."""
-
 
 def refusal_of(error: HoldfastError) -> Refused:
     """How an error of ours is told to a client."""
@@ -146,7 +134,7 @@ def _subject(error: HoldfastError) -> tuple[str | None, dict[str, Json]]:
         case errors.IdempotencyConflict(task_id=task_id):
             return "idempotency_key", {"task_id": task_id}
         case errors.InvalidOption(option=option):
-            return FIELDS.get(option, option), {}
+            return field_of(option), {}
         case errors.UnknownTask(name=name, suggestion=suggestion):
             hint = {"suggestion": suggestion} if suggestion else {}
             return "task_type", {"task_type": name} | hint
@@ -158,6 +146,12 @@ def _subject(error: HoldfastError) -> tuple[str | None, dict[str, Json]]:
             return None, {"task_id": task_id, "action": action, "task_status": str(state)}
         case _:
             return None, {}
+
+
+def field_of(option: str) -> str:
+    """An option, or a place in one (`requires[0]`), as it is called in JSON."""
+    name, bracket, place = option.partition("[")
+    return JSON_WORDS.get(name, name) + bracket + place
 
 
 def _internal() -> Refused:

@@ -63,7 +63,9 @@ async def serve(
     service = create_app(app)
     service.state.stopping = stopping
     with _signals(stopping) as again:
-        async with _closing(app), _opening(service, host) as opening:
+        async with contextlib.AsyncExitStack() as stack:
+            stack.push_async_callback(app.close_async)
+            opening = await stack.enter_async_context(_opening(service, host))
             if opening.done() and not opening.result():
                 return
             door = listen(host, port)
@@ -239,14 +241,6 @@ async def _opened(service: FastAPI, host: str, tried: asyncio.Event) -> bool:
             outage.over()
             return True
     return False
-
-
-@contextlib.asynccontextmanager
-async def _closing(app: Holdfast) -> Any:
-    try:
-        yield
-    finally:
-        await app.close_async()
 
 
 @contextlib.contextmanager

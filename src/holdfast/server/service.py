@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
-from starlette.requests import Request
+from collections.abc import Collection, Mapping
 
 from holdfast.app import Holdfast
 from holdfast.client import Client
@@ -12,11 +10,10 @@ from holdfast.core.task import Json, Task
 from holdfast.core.task_answers import TASK, BriefTask
 from holdfast.core.token import Scope, Token
 from holdfast.errors import StoreUnavailable
-from holdfast.server.access import TOKEN
 from holdfast.server.limits import Windows
-from holdfast.server.numbers import Gauge
-from holdfast.server.reach import Reach
+from holdfast.server.numbers import Gauge, Remembered
 from holdfast.server.submission import Submissions
+from holdfast.server.watching import Watches
 from holdfast.views import TaskView
 
 
@@ -27,7 +24,10 @@ class Service:
         self.holdfast = holdfast
         self.settings = holdfast.settings
         self.gauge = Gauge()
-        self.windows = Windows()
+        self.readiness = Remembered[Mapping[str, Json]]()
+        """Kept for a second: nobody can make the store busy from outside."""
+        self.watches = Watches()
+        self.windows = Windows(rate=holdfast.settings.rate_limit)
         self.submissions = Submissions(holdfast.registry, holdfast.settings)
         self.away: str | None = None
         """Why nothing can be asked of the store yet, while somebody else tries to open it."""
@@ -38,10 +38,6 @@ class Service:
             raise StoreUnavailable(self.away)
         return await self.holdfast.verbs()
 
-    async def reach(self, request: Request) -> Reach:
-        """The verbs about tasks, as far as the request's token reaches."""
-        return Reach(await self.verbs(), token_of(request), self.windows)
-
     async def check(self, text: str) -> Token | None:
         """The token that a request came with, if it holds."""
         return await (await self.verbs()).tokens.check(text)
@@ -50,28 +46,12 @@ class Service:
         """Those of the tokens that hold, whoever may have revoked them since."""
         return await (await self.verbs()).tokens.good(token_ids)
 
-    async def shown(self, request: Request, task: Task) -> Json:
-        """A task for the request's token: all of it to those who may read."""
-        if not token_of(request).may(Scope.READ):
+    async def shown(self, token: Token, task: Task) -> Json:
+        """A task for whoever has this token: all of it to those who may read."""
+        if not token.may(Scope.READ):
             return TASK.pick(task, *BriefTask.__annotations__)
         return (await self.view()).task(task)
 
     async def view(self, *, with_traceback: bool = False) -> TaskView:
         """How tasks are shown now."""
         return await TaskView.of(await self.verbs(), with_traceback=with_traceback)
-
-
-def service_of(request: Request) -> Service:
-    service: Service = request.app.state.service
-    return service
-
-
-def token_of(request: Request) -> Token:
-    """The token that the request came with."""
-    token: Token = request.scope[TOKEN]
-    return token
-
-
-def is_admin(request: Request) -> bool:
-    """Whether the caller's token may do everything."""
-    return Scope.ADMIN in token_of(request).scopes

@@ -8,17 +8,21 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
-from holdfast.core.limits import parse_retries, parse_timeout
-from holdfast.core.priority import parse_priority
 from holdfast.core.task import Json
 from holdfast.definitions.call import Call
 from holdfast.definitions.open import open_call
-from holdfast.definitions.options import NO_OPTIONS, Options
+from holdfast.definitions.options import NO_OPTIONS, Options, read_options
 from holdfast.definitions.registry import AnyDefinition, Registry
-from holdfast.errors import HoldfastError, InvalidArguments, PayloadRefused, UnknownTask
+from holdfast.errors import (
+    HoldfastError,
+    InvalidArguments,
+    InvalidOption,
+    PayloadRefused,
+    UnknownTask,
+)
 from holdfast.server.instants import read_instant
 from holdfast.server.models.tasks import Submit
-from holdfast.server.problems import Refused, located
+from holdfast.server.problems import Refused, field_of, located
 from holdfast.server.shape import Shape, with_whole_numbers
 from holdfast.settings import Settings
 
@@ -29,18 +33,6 @@ MOST_AT_ONCE: Final = 10_000
 """An array is one transaction: more than this would hold up others. A stream has no such limit."""
 
 T = TypeVar("T")
-
-_COPIED: Final = {
-    "queue": "queue",
-    "delay_seconds": "delay",
-    "idempotency_key": "idempotency_key",
-    "unique_key": "unique_key",
-    "lock": "lock",
-    "owner": "owner",
-    "callback_url": "callback",
-    "traceparent": "traceparent",
-}
-"""Words that need no reading: their form was checked with the body's."""
 
 
 class Submissions:
@@ -71,12 +63,21 @@ class Submissions:
         raise UnknownTask(name, suggestion=self._registry.suggest(name))
 
     def _options(self, wanted: Submit) -> Options:
-        options = read_options(wanted)
-        if "retry" in wanted:
-            given: Mapping[str, Any] = {**wanted["retry"]}
-            words = {word.removesuffix("_seconds"): value for word, value in given.items()}
-            options = replace(options, retry=replace(self._settings.retry_policy, **words))
-        return options
+        """The options in a body whose form was checked. Their words are known to `read_options`."""
+        given: dict[str, Any] = {**wanted}
+        del given["task_type"]
+        given.pop("parameters", None)
+        for word in given.keys() & {"run_at", "expires_at"}:
+            given[word] = read_instant(word, given[word])
+        if "retry" in given:
+            words = {word.removesuffix("_seconds"): each for word, each in given["retry"].items()}
+            given["retry"] = replace(self._settings.retry_policy, **words)
+        try:
+            return read_options(given)
+        except InvalidOption as error:
+            # 409, not 422: each word is well formed, only together they make no sense.
+            field = field_of(error.option)
+            raise Refused(409, "conflicting_options", str(error), field=field) from None
 
     def refuse_large(self, size: int) -> None:
         """Refuse a task that cannot be stored before it is looked at: to say all that is wrong with
@@ -119,44 +120,3 @@ def _known(
         if whole is parameters:
             raise
         return definition.make_json_call(whole, options, strict=True)
-
-
-def read_options(wanted: Submit) -> Options:
-    """The options in a body whose form was checked."""
-    given: Mapping[str, Any] = {**wanted}
-    read: dict[str, Any] = {ours: given[word] for word, ours in _COPIED.items() if word in given}
-    if "timeout_seconds" in wanted:
-        read["timeout"] = parse_timeout(wanted["timeout_seconds"])
-    if "max_retries" in wanted:
-        read["max_retries"] = parse_retries(wanted["max_retries"])
-    if "priority" in wanted:
-        read["priority"] = parse_priority(wanted["priority"])
-    if "tags" in wanted:
-        read["tags"] = tuple(dict.fromkeys(wanted["tags"]))
-    if "required_capabilities" in wanted:
-        read["requires"] = frozenset(wanted["required_capabilities"])
-    for word in ("run_at", "expires_at"):
-        if word in given:
-            read[word] = read_instant(word, given[word])
-    options = Options(**read)
-    _refuse_contradictions(options)
-    return options
-
-
-def _refuse_contradictions(options: Options) -> None:
-    """409, not 422: each word is well formed, only together they make no sense."""
-    if options.run_at is not None and options.delay is not None:
-        raise Refused(
-            409,
-            "conflicting_options",
-            "delay_seconds and run_at both say when to start; give one of them",
-            field="delay_seconds",
-        )
-    start, end = options.run_at, options.expires_at
-    if start is not None and end is not None and start >= end:
-        raise Refused(
-            409,
-            "conflicting_options",
-            "the task would expire before it may start; give it longer",
-            field="expires_at",
-        )

@@ -185,6 +185,6 @@ def outcome(proof: Proof, exit_codes: tuple[int, ...] = (0, 0)) -> DemoResult:
         seconds=1.0,
         killed_pid=1,
         held_by_killed=1,
-        found_lost_after=0.1,
-        exit_codes=exit_codes,
+        found_lost_after_seconds=0.1,
+        worker_exit_codes=exit_codes,
     )

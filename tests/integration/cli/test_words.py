@@ -57,8 +57,3 @@ def test_progress_without_a_total_is_a_count() -> None:
 
 def test_progress_past_its_total_does_not_overflow_the_bar() -> None:
     assert words.progress_text(Progress(done=30, total=10), width=4) == "████ 100%"
-
-
-def test_a_near_miss_is_suggested_and_a_far_one_is_not() -> None:
-    assert words.did_you_mean("quued", ["queued", "running"]) == " Did you mean 'queued'?"
-    assert words.did_you_mean("xyzzy", ["queued", "running"]) == ""

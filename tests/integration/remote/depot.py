@@ -12,7 +12,7 @@ from holdfast.core.task import State, Task, TaskError, TaskId, WorkerId
 from holdfast.definitions.registry import Registry
 from holdfast.dispatch.in_process import InProcessDispatcher
 from holdfast.ports.store import Store
-from holdfast.remote import RemoteResult, RemoteWorkers, ResultAnswer, ResultStatus, Verdict
+from holdfast.remote import RemoteResult, RemoteWorkers, ResultStatus, TakenResult, Verdict
 from holdfast.settings import Settings
 from holdfast.testing.eventually import eventually
 from holdfast.testing.factories import WINDOW, new_task
@@ -68,7 +68,7 @@ class Depot:
         await eventually(lambda: _waits(self.remote, worker), within=SOON)
         return polling
 
-    async def tell(self, worker: WorkerId, claim: Claim, **given: Any) -> ResultAnswer:
+    async def tell(self, worker: WorkerId, claim: Claim, **given: Any) -> TakenResult:
         """Hand in one result: `completed` with null unless told otherwise."""
         (answer,) = await self.remote.results(worker, [result(claim, **given)])
         return answer
@@ -104,7 +104,7 @@ def released(claim: Claim) -> RemoteResult:
     return result(claim, status=ResultStatus.RELEASED)
 
 
-def verdicts(answers: Sequence[ResultAnswer]) -> list[Verdict]:
+def verdicts(answers: Sequence[TakenResult]) -> list[Verdict]:
     return [answer.verdict for answer in answers]
 
 

@@ -81,6 +81,10 @@ class LiveServer:
         """How many clients are connected."""
         return len(self._server.server_state.connections)
 
+    def watched(self) -> int:
+        """How many tasks somebody follows."""
+        return len(self._service.state.service.watches)
+
     def busy(self) -> int:
         """How many requests are being answered."""
         return len(self._server.server_state.tasks)

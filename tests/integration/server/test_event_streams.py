@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
-import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -16,7 +15,6 @@ from tests.integration.server.shop import make_app
 
 from holdfast import Context, Holdfast
 from holdfast.server import events
-from holdfast.server.watching import Watches
 
 NOBODY = "0197f3c2-8a51-7cc0-9d4e-1b2c3d4e5f60"
 
@@ -197,11 +195,7 @@ def test_a_stream_ends_when_its_token_is_revoked(
     assert heard.story[-1] != "end"
 
 
-def test_a_listener_that_is_gone_leaves_nothing_behind(
-    walking: LiveServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    watches = Watches()
-    monkeypatch.setattr(events, "Watches", lambda: watches)
+def test_a_listener_that_is_gone_leaves_nothing_behind(walking: LiveServer) -> None:
     task_id, client = submit(walking), walking.client("read")
 
     with contextlib.ExitStack() as stack:
@@ -211,9 +205,6 @@ def test_a_listener_that_is_gone_leaves_nothing_behind(
             lines = answer.iter_lines()
             while "event: state" not in next(lines):
                 pass
-        assert len(watches) == 1
+        assert walking.watched() == 1
 
-    deadline = time.monotonic() + 10
-    while len(watches):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    assert walking.until(lambda: walking.watched() == 0)

@@ -223,6 +223,14 @@ def test_options_that_contradict_each_other_are_a_conflict(
     assert problem["field"] == field
 
 
+def test_a_capability_that_holdfast_gives_cannot_be_required(live_server: LiveServer) -> None:
+    body = {"task_type": "shop.add", "parameters": {"a": 1}, "required_capabilities": ["task:x"]}
+
+    problem = live_server.admin.post(TASKS, json=body).json()
+
+    assert (problem["status"], problem["field"]) == (409, "required_capabilities[0]")
+
+
 def test_a_secret_parameter_is_never_shown(live_server: LiveServer) -> None:
     body = {"task_type": "shop.login", "parameters": {"user": "ann", "password": "hunter2"}}
 

@@ -131,7 +131,7 @@ def _nothing(sql: str) -> dict[str, None] | list[None]:
 def test_no_hot_statement_walks_a_table(outside: sqlite3.Connection, name: str) -> None:
     steps = plan(outside, HOT[name])
 
-    tables = "task|gate|event|attempt|idempotency|callback|record|journal|worker"
+    tables = "task|gate|event|attempt|idempotency|record|journal|worker"
     walks = [s for s in steps if re.match(rf"SCAN ({tables})\b(?! USING)", s)]
     assert walks == [], steps
     assert not [s for s in steps if "AUTOMATIC" in s], steps

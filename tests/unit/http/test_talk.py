@@ -87,6 +87,12 @@ def test_an_array_is_repeated_only_if_each_task_has_a_key() -> None:
         hold(Verbs().submit_many(calls), GONE)
 
 
+def test_a_task_may_go_without_limits() -> None:
+    body = call("f", {}, {"max_retries": "unlimited", "timeout": "none"})
+
+    assert (body["max_retries"], body["timeout_seconds"]) == ("unlimited", "none")
+
+
 def test_options_have_the_words_of_the_local_client() -> None:
     body = call(
         "f",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -46,10 +47,10 @@ def demo(
 
 
 def _show(session: Session, setup: DemoSetup, tasks: int, seed: int) -> Show:
-    from holdfast.cli.demo.show import LiveShow, PlainShow, SilentShow  # noqa: PLC0415
+    from holdfast.cli.demo.show import LiveShow, PlainShow, Show  # noqa: PLC0415
 
     if session.as_json:
-        return SilentShow()
+        return Show()
     screen = Screen()
     screen.line(f"Holdfast demo: {tasks} tasks on {setup.url} (seed {seed})", "bold")
     screen.line("Two workers run them; half way one is killed with SIGKILL. Nothing may be lost.")
@@ -58,28 +59,15 @@ def _show(session: Session, setup: DemoSetup, tasks: int, seed: int) -> Show:
 
 
 def _answer(outcome: DemoResult, seed: int, kept: Path | None, url: str) -> Answer:
-    proof = outcome.proof
+    facts = asdict(outcome)
     data = {
         "ok": outcome.held,
         "seed": seed,
         "url": url,
         "kept": None if kept is None else str(kept),
-        "submitted": proof.submitted,
-        "completed": proof.completed,
-        "dead_lettered": proof.dead_lettered,
-        "lost": proof.lost,
-        "recorded_twice": proof.recorded_twice,
-        "bodies_started": proof.bodies_started,
-        "second_starts": dict(proof.second_starts),
-        "late_results_refused": proof.late_results_refused,
-        "lock_overlaps": proof.overlaps,
-        "killed_pid": outcome.killed_pid,
-        "held_by_killed": outcome.held_by_killed,
-        "found_lost_after_seconds": outcome.found_lost_after,
-        "worker_exit_codes": list(outcome.exit_codes),
-        "seconds": outcome.seconds,
+        **facts.pop("proof"),
+        **facts,
         "tasks_per_second": outcome.tasks_per_second,
-        "broken_promises": list(proof.broken_promises),
     }
     return Answer(data, lambda screen: _close(screen, outcome, kept), ok=outcome.held)
 
@@ -99,7 +87,7 @@ def _close(screen: Screen, outcome: DemoResult, kept: Path | None) -> None:
             ("lost", proof.lost, "acknowledged but not ended"),
             ("recorded twice", proof.recorded_twice, "ended more than once"),
             ("second starts", sum(proof.second_starts.values()), f"causes: {causes or 'none'}"),
-            ("lock overlaps", proof.overlaps, "two tasks inside one lock"),
+            ("lock overlaps", proof.lock_overlaps, "two tasks inside one lock"),
             ("bodies started", proof.bodies_started, "counted by the tasks themselves, in a file"),
             (
                 "tasks/s",
@@ -111,8 +99,8 @@ def _close(screen: Screen, outcome: DemoResult, kept: Path | None) -> None:
     screen.line()
     for promise in proof.broken_promises[:20]:
         screen.line(f"BROKEN: {promise}", "bold red")
-    if any(outcome.exit_codes):
-        screen.line(f"BROKEN: workers left with exit codes {outcome.exit_codes}", "bold red")
+    if any(outcome.worker_exit_codes):
+        screen.line(f"BROKEN: workers left with exit codes {outcome.worker_exit_codes}", "bold red")
     if outcome.held:
         screen.line("Every promise held.", "bold green")
     if kept is not None:

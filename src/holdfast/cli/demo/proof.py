@@ -39,7 +39,7 @@ class Proof:
     second_starts: Mapping[str, int]
     bodies_started: int
     late_results_refused: int
-    overlaps: int
+    lock_overlaps: int
     broken_promises: tuple[str, ...]
 
     @property
@@ -75,7 +75,7 @@ def prove(records: Mapping[str, AcknowledgedTask], journal: Sequence[JournalEntr
             if record.history is not None
             for event in record.history.events
         ),
-        overlaps=len(overlaps),
+        lock_overlaps=len(overlaps),
         broken_promises=tuple(broken),
     )
 

@@ -44,8 +44,8 @@ class DemoResult:
     seconds: float
     killed_pid: int
     held_by_killed: int
-    found_lost_after: float | None
-    exit_codes: tuple[int, ...]
+    found_lost_after_seconds: float | None
+    worker_exit_codes: tuple[int, ...]
 
     @property
     def tasks_per_second(self) -> float:
@@ -53,7 +53,7 @@ class DemoResult:
 
     @property
     def held(self) -> bool:
-        return self.proof.held and not any(self.exit_codes)
+        return self.proof.held and not any(self.worker_exit_codes)
 
 
 @dataclass(slots=True)
@@ -88,8 +88,8 @@ class DemoRun:
             seconds=seconds,
             killed_pid=self.killed.pid,
             held_by_killed=self.held_by_killed,
-            found_lost_after=self.found_lost_after,
-            exit_codes=tuple(exit_codes),
+            found_lost_after_seconds=self.found_lost_after,
+            worker_exit_codes=tuple(exit_codes),
         )
 
     async def _raise_curtain(self) -> None:

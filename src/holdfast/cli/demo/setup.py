@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from holdfast.cli.children import kill_group, start_worker
@@ -50,12 +49,7 @@ class DemoSetup:
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for group in self.groups:
             kill_group(group)
         if not self._keep:

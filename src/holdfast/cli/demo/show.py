@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import Self
+
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 
 from holdfast.cli import words
 from holdfast.cli.demo.mix import KINDS
 from holdfast.cli.screen import STYLES, Screen
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
-
-if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.live import Live
-    from rich.table import Table
 
 
 @dataclass(slots=True)
@@ -31,41 +30,22 @@ class Scene:
     workers: Sequence[WorkerInfo] = ()
 
 
-class Show(Protocol):
-    """Where the demo tells its story."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None: ...
-
-    def say(self, text: str) -> None:
-        """Tell one thing that happened."""
-        ...
-
-    def update(self, scene: Scene) -> None:
-        """Show where things stand."""
-        ...
-
-
-class SilentShow:
-    """For `--json`: the answer is all there is."""
+class Show:
+    """Where the demo tells its story. This one is for `--json`: the answer is all there is."""
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None: ...
 
-    def say(self, text: str) -> None: ...
+    def say(self, text: str) -> None:
+        """Tell one thing that happened."""
 
-    def update(self, scene: Scene) -> None: ...
+    def update(self, scene: Scene) -> None:
+        """Show where things stand."""
 
 
-class PlainShow(SilentShow):
+class PlainShow(Show):
     """For pipes and logs: events as they happen, a status line every second."""
 
     def __init__(self, screen: Screen) -> None:
@@ -87,12 +67,10 @@ class PlainShow(SilentShow):
         self._screen.file.flush()
 
 
-class LiveShow:
+class LiveShow(Show):
     """For terminals: bars that fill, the workers and what they hold; events scroll by above."""
 
     def __init__(self, screen: Screen) -> None:
-        from rich.live import Live  # noqa: PLC0415
-
         self._screen = screen
         self._seconds = 0.0
         self._live: Live = Live(
@@ -115,9 +93,6 @@ class LiveShow:
 
 
 def _picture(scene: Scene, *, ascii_only: bool) -> Group:
-    from rich.console import Group  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
     status = f"{scene.finished} of {scene.total} finished; {_in_words(scene.states)}"
     return Group(
         Text(""),
@@ -129,9 +104,6 @@ def _picture(scene: Scene, *, ascii_only: bool) -> Group:
 
 
 def _bars(scene: Scene, *, ascii_only: bool) -> Table:
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
     table = Table.grid(padding=(0, 2))
     for kind in KINDS:
         ended, total = scene.kinds.get(kind.name, (0, 0))
@@ -141,9 +113,6 @@ def _bars(scene: Scene, *, ascii_only: bool) -> Table:
 
 
 def _workers(workers: Sequence[WorkerInfo]) -> Table:
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
     table = Table.grid(padding=(0, 2))
     for worker in sorted(workers, key=lambda worker: worker.id):
         if worker.status is not WorkerStatus.STOPPED:

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, NotRequired, Required
+from typing import Annotated, Any, Final, Literal, NotRequired, Required
 
+import orjson
 from pydantic import ConfigDict, Field, StringConstraints, with_config
 from typing_extensions import TypedDict
 
+from holdfast.codec.secrets import revealed
+from holdfast.core.attempt import Claim
+from holdfast.core.json_form import TOLD, From, JsonForm
 from holdfast.core.report import MOST_PROGRESS, MOST_TOKENS, MOST_UNITS
+from holdfast.core.task import Json
+from holdfast.core.trace import trace_id_of, traceparent_of
+from holdfast.remote import ResultStatus, TakenResult, Verdict
 from holdfast.remote.workers import LONGEST_WAIT
 from holdfast.server.models import words
 from holdfast.server.models.answers import EXACT
 from holdfast.server.shape import CLOSED
+from holdfast.server.spelling import NULL
 
 MOST_RESULTS = 1000
 MOST_FOLLOW_UPS = 100
@@ -28,20 +36,31 @@ Amount = Annotated[float, Field(ge=0, le=MOST_UNITS, allow_inf_nan=False)]
 Tokens = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 Line = Annotated[str, StringConstraints(max_length=LONGEST_LINE, pattern=words.NO_NUL, strict=True)]
 Queue = words.Name | Literal["*"]
-_NULL: dict[str, Any] = {"type": "null"}
-FITTING: list[Any] = [
-    {"properties": {"status": {"const": "completed"}, "error": _NULL}},
-    {"properties": {"status": {"const": "failed"}, "result": _NULL, "follow_ups": _NULL}},
+BELONGS: Final = {
+    "result": ResultStatus.COMPLETED,
+    "error": ResultStatus.FAILED,
+    "follow_ups": ResultStatus.COMPLETED,
+}
+"""Which status of a result a member goes with."""
+FITTING: Final[list[Json]] = [
     {
         "properties": {
-            "status": {"const": "released"},
-            "result": _NULL,
-            "error": _NULL,
-            "follow_ups": _NULL,
+            "status": {"const": status.value},
+            **{member: NULL for member, belongs in BELONGS.items() if belongs is not status},
         }
-    },
+    }
+    for status in ResultStatus
 ]
-"""What goes with which status of a result."""
+"""The same as a schema."""
+STATUSES: Final = {
+    Verdict.SAVED: 200,
+    Verdict.REPEATED: 200,
+    Verdict.STALE: 409,
+    Verdict.UNKNOWN: 404,
+    Verdict.INVALID: 422,
+    Verdict.AMBIGUOUS: 422,
+    Verdict.CONFLICT: 409,
+}
 
 
 @with_config(CLOSED)
@@ -147,6 +166,10 @@ class RegisterAnswer(TypedDict):
     heartbeat_seconds: float
 
 
+def _parameters(payload: bytes) -> Json:
+    return orjson.Fragment(revealed(payload))
+
+
 @with_config(EXACT)
 class WorkAnswer(TypedDict):
     """A task to run. `attempt` is the fence: it must come back with the result. `lock_fence` grows
@@ -154,17 +177,20 @@ class WorkAnswer(TypedDict):
     """
 
     task_id: str
-    task_type: str
-    parameters: Any
+    task_type: Annotated[str, From("name")]
+    parameters: Annotated[Any, From("payload", _parameters)]
     attempt: int
     queue: str
     priority: str
-    timeout_seconds: float | None
-    trace_id: str
-    traceparent: str
+    timeout_seconds: Annotated[float | None, TOLD]
+    trace_id: Annotated[str, From(lambda claim: trace_id_of(claim.task_id, claim.trace))]
+    traceparent: Annotated[str, From(lambda claim: traceparent_of(claim.task_id, claim.trace))]
     owner: str | None
     lock: str | None
-    lock_fence: int | None
+    lock_fence: Annotated[int | None, From("fence")]
+
+
+WORK = JsonForm(WorkAnswer, Claim)
 
 
 @with_config(EXACT)
@@ -182,11 +208,14 @@ class ResultAnswer(TypedDict):
 
     task_id: str
     attempt: int
-    accepted: bool
-    repeated: bool
-    status: int
-    code: NotRequired[str]
+    accepted: Annotated[bool, From("is_accepted")]
+    repeated: Annotated[bool, From(lambda told: told.verdict is Verdict.REPEATED)]
+    status: Annotated[int, From("verdict", STATUSES.__getitem__)]
+    code: NotRequired[Annotated[str, From("verdict")]]
     detail: NotRequired[str]
+
+
+RESULT_ANSWER = JsonForm(ResultAnswer, TakenResult)
 
 
 @with_config(EXACT)

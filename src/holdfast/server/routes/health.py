@@ -8,7 +8,6 @@ make a load balancer turn away: submits are safe without a worker.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping
 from typing import Final
 
@@ -22,12 +21,10 @@ from holdfast.errors import HoldfastError, SchemaMismatch
 from holdfast.server.answers import answer
 from holdfast.server.documented import schema_of
 from holdfast.server.models.answers import Health, Readiness
-from holdfast.server.service import Service, service_of
+from holdfast.server.service import Service
 
 router = APIRouter(tags=["health"])
 
-KEPT: Final = 1.0
-"""Seconds that an answer is given again: nobody can make the store busy from outside."""
 PATIENCE: Final = 5.0
 """A store that takes longer to answer is as good as away."""
 ABSENT: Final[Mapping[str, Json]] = {
@@ -42,6 +39,7 @@ ABSENT: Final[Mapping[str, Json]] = {
 
 @router.get(
     "/healthz",
+    operation_id="healthz",
     summary="The process answers",
     response_model=None,
     responses={200: {"content": {"application/json": {"schema": schema_of(Health)}}}},
@@ -52,6 +50,7 @@ async def healthz(request: Request) -> Response:
 
 @router.get(
     "/readyz",
+    operation_id="readyz",
     summary="The store can be reached, and what else is missing",
     response_model=None,
     responses={
@@ -63,27 +62,9 @@ async def healthz(request: Request) -> Response:
     },
 )
 async def readyz(request: Request) -> Response:
-    state = request.app.state
-    if not hasattr(state, "lookout"):
-        state.lookout = SharedReadiness()
-    found = await state.lookout.look(service_of(request))
+    service: Service = request.app.state.service
+    found = await service.readiness.get(lambda: look(service))
     return answer(found, 200 if found["ready"] else 503)
-
-
-class SharedReadiness:
-    """Looks once for all who ask at the same time, and remembers for a second."""
-
-    def __init__(self) -> None:
-        self._looking = asyncio.Lock()
-        self._until = 0.0
-        self._found = ABSENT
-
-    async def look(self, service: Service) -> Mapping[str, Json]:
-        async with self._looking:
-            if time.monotonic() > self._until:
-                self._found = await look(service)
-                self._until = time.monotonic() + KEPT
-            return self._found
 
 
 async def look(service: Service) -> Mapping[str, Json]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fastapi import APIRouter
 from pydantic import with_config
-from starlette.requests import Request
 from starlette.responses import Response
 from typing_extensions import TypedDict
 
@@ -19,17 +17,17 @@ from holdfast.errors import HoldfastError, IdempotencyConflict, PayloadRefused
 from holdfast.server.access import TASKS
 from holdfast.server.answers import answer
 from holdfast.server.bodies import JSON, LINES, parse, read_body, read_lines, require
-from holdfast.server.documented import documented
 from holdfast.server.headers import traceparent_of
 from holdfast.server.models import words
 from holdfast.server.problems import Refused, refusal_of
 from holdfast.server.reach import Reach
-from holdfast.server.service import Service, service_of
+from holdfast.server.routing import ApiRequest, Routes
+from holdfast.server.service import Service
 from holdfast.server.shape import SPELLED, Shape
 from holdfast.server.submission import ROOM, SUBMIT
 from holdfast.views import submitted
 
-router = APIRouter(tags=["tasks"])
+routes = Routes("tasks")
 
 
 @with_config(SPELLED)
@@ -39,65 +37,50 @@ class SubmitQuery(TypedDict, total=False):
     ids: words.YesNo
 
 
-WISH = Shape(SubmitQuery)
-
-
-@router.post(
+@routes(
+    "POST",
     TASKS,
-    **documented(
-        "Submit one task, or many",
-        says=(
-            "One object, an array (all or none), or a stream of lines (`application/x-ndjson`, any "
-            "length, stored in slices of 1,000). When the answer comes, the tasks are durable. The "
-            "header `traceparent` names the trace of the tasks that name none themselves."
-        ),
-        answers={201: (Submitted, SubmittedMany, Accepted), 200: Submitted},
-        status=201,
-        takes=SUBMIT,
-        query=WISH,
-        refuses=(409,),
-    ),
+    "Submit one task, or many",
+    says="One object, an array (all or none), or a stream of lines (`application/x-ndjson`, any "
+    "length, stored in slices of 1,000). When the answer comes, the tasks are durable. The "
+    "header `traceparent` names the trace of the tasks that name none themselves.",
+    answers={201: (Submitted, SubmittedMany, Accepted), 200: Submitted},
+    status=201,
+    body=SUBMIT,
+    query=Shape(SubmitQuery),
+    refuses=(409,),
 )
-async def submit(request: Request) -> Response:
-    service = service_of(request)
-    # The hot route: a query that is not there is not read.
-    wish = WISH.read_query(request.query_params) if request.scope["query_string"] else SubmitQuery()
+async def submit(request: ApiRequest[SubmitQuery]) -> Response:
+    service = request.service
     if require(request, JSON, LINES) == LINES:
-        return await _submit_lines(service, request, wants_ids=wish.get("ids") == "true")
+        return await _submit_lines(request, wants_ids=request.words.get("ids") == "true")
     raw = await read_body(request)
     body = parse(raw)
-    reach = await service.reach(request)
-    if type(body) is list:
+    reach = await request.reach()
+    is_array = type(body) is list
+    if is_array:
         calls = service.submissions.many(body, len(raw), reach.bounded)
-        return await _submit_array(service, reach, calls, traceparent_of(request))
-    service.submissions.refuse_large(len(raw))
-    call = reach.bounded(service.submissions.one(body))
-    client = await service.verbs()
+    else:
+        service.submissions.refuse_large(len(raw))
+        calls = [reach.bounded(service.submissions.one(body))]
+    client = await request.verbs()
     await service.gauge.look(client)
     trace = traceparent_of(request)
-    added = (await reach.submit_many([call], trace))[0]
-    told = _told(service, client, call, added, trace)
-    return answer(told, 201 if added.created else 200)
-
-
-async def _submit_array(
-    service: Service, reach: Reach, calls: list[Call[Any]], traceparent: str | None
-) -> Response:
-    client = await service.verbs()
-    await service.gauge.look(client)
-    added = await reach.submit_many(calls, traceparent)
+    added = await reach.submit_many(calls, trace)
     told = [
-        _told(service, client, call, each, traceparent)
+        submitted(each, _position(service, client, call, each), call.options.traceparent or trace)
         for call, each in zip(calls, added, strict=True)
     ]
-    return answer({"tasks": told}, 201)
+    if is_array:
+        return answer({"tasks": told}, 201)
+    return answer(told[0], 201 if added[0].created else 200)
 
 
-async def _submit_lines(service: Service, request: Request, *, wants_ids: bool) -> Response:
+async def _submit_lines(request: ApiRequest[SubmitQuery], *, wants_ids: bool) -> Response:
     """Store the lines in slices, as they come. What stands before the first bad line is stored,
     nothing after it: the answer's numbers are the whole truth.
     """
-    reach = await service.reach(request)
+    service, reach = request.service, await request.reach()
     stream = Stream(reach, traceparent_of(request), wants_ids=wants_ids)
     number = 0
     try:
@@ -155,13 +138,6 @@ class Stream:
         self.told["existing"] += sum(not each.created for each in added)
         if "task_ids" in self.told:
             self.told["task_ids"] += [each.task_id for each in added]
-
-
-def _told(
-    service: Service, client: Client, call: Call[Any], added: Added, trace: str | None
-) -> dict[str, Json]:
-    trace = call.options.traceparent or trace
-    return submitted(added, _position(service, client, call, added), trace)
 
 
 def _position(service: Service, client: Client, call: Call[Any], added: Added) -> int | None:

@@ -8,108 +8,56 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import chain
 from typing import Any, Final
 
 import orjson
-from fastapi import APIRouter
-from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.codec.secrets import revealed
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.fleet import WorkerStatus
 from holdfast.core.task import Cost, Json, NewTask, Progress, TaskError, TaskId, WorkerId
 from holdfast.core.token import Scope
-from holdfast.core.trace import trace_id_of, traceparent_of
-from holdfast.remote import UNSAID, RemoteResult, RemoteWorkers, ResultAnswer, ResultStatus, Verdict
+from holdfast.remote import UNSAID, RemoteResult, RemoteWorkers, ResultStatus, TakenResult, Verdict
 from holdfast.remote.workers import LONGEST_WAIT
 from holdfast.server.access import refuse_scope
 from holdfast.server.answers import answer
-from holdfast.server.bodies import JSON, read_json, read_optional_json
-from holdfast.server.documented import WORKER_ID, documented, schema_of, shape_reference
+from holdfast.server.bodies import JSON, read_json
 from holdfast.server.models import workers_http as models
 from holdfast.server.problems import Refused
-from holdfast.server.service import service_of, token_of
+from holdfast.server.routing import ApiRequest, Routes
 from holdfast.server.shape import Shape
 from holdfast.settings import EVERY_QUEUE
 
-router = APIRouter()
+routes = Routes()
 
-REGISTER: Final = Shape(models.Register, nullable=True)
-POLL: Final = Shape(models.Poll, nullable=True)
 RESULT: Final = Shape(models.Result, nullable=True)
-BEAT: Final = Shape(models.Beat, nullable=True)
 PREFIX: Final = "/internal/workers"
-STATUSES: Final = {
-    Verdict.SAVED: 200,
-    Verdict.REPEATED: 200,
-    Verdict.STALE: 409,
-    Verdict.UNKNOWN: 404,
-    Verdict.INVALID: 422,
-    Verdict.AMBIGUOUS: 422,
-    Verdict.CONFLICT: 409,
-}
-
+ONE: Final = f"{PREFIX}/{{worker_id}}"
 FIELDS: Final = {
     Verdict.INVALID: "result",
     Verdict.AMBIGUOUS: "attempt",
     Verdict.CONFLICT: "follow_ups",
 }
 """Which member of a result is to blame."""
-BELONGS: Final = {
-    "result": ResultStatus.COMPLETED,
-    "error": ResultStatus.FAILED,
-    "follow_ups": ResultStatus.COMPLETED,
-}
-"""Which status a member goes with."""
 
 
-def _one_or_many() -> dict[str, Any]:
-    """A result, or an array of them: each has its own answer."""
-    keywords = documented(
-        "Say how an attempt ended, or several",
-        says="The attempt is the fence: a result that came too late changes nothing (409). The "
-        "owner's repeat is accepted. An array is answered with one answer for each. What it brings "
-        "along (`follow_ups`) takes the scope `submit` too.",
-        answers=models.ResultAnswer,
-        takes=RESULT,
-        refuses=(404, 409),
-        example={
-            "task_id": "0192f0c1-7a3b-7cc0-8000-1f2e3d4c5b6a",
-            "attempt": 1,
-            "status": "completed",
-            "result": {"pages": 3},
-        },
-        paths=WORKER_ID,
-    )
-    one, many = shape_reference(RESULT), {"type": "array", "maxItems": models.MOST_RESULTS}
-    takes = keywords["openapi_extra"]["requestBody"]["content"][JSON]
-    takes["schema"] = {"anyOf": [one, {**many, "items": one}]}
-    kinds = [schema_of(models.ResultAnswer), schema_of(models.ResultAnswers)]
-    keywords["responses"][200]["content"][JSON]["schema"] = {"anyOf": kinds}
-    return keywords
-
-
-@router.post(
+@routes(
+    "POST",
     f"{PREFIX}/register",
-    **documented(
-        "Register a worker",
-        says="A worker in any language begins here. It beats every `heartbeat_seconds`, or its "
-        "tasks are given to others.",
-        answers=models.RegisterAnswer,
-        status=201,
-        takes=REGISTER,
-        is_optional=True,
-        example={"capabilities": ["gpu"], "capacity": 4, "queues": ["images"], "version": "1.0"},
-    ),
+    "Register a worker",
+    says="A worker in any language begins here. It beats every `heartbeat_seconds`, or its "
+    "tasks are given to others.",
+    answers=models.RegisterAnswer,
+    status=201,
+    takes=Shape(models.Register, nullable=True),
+    is_optional=True,
+    example={"capabilities": ["gpu"], "capacity": 4, "queues": ["images"], "version": "1.0"},
 )
-async def register_http_worker(request: Request) -> Response:
-    body = REGISTER.read(await read_optional_json(request))
-    remote = await _remote(request)
-    token = token_of(request)
-    given = await remote.register(
+async def register_http_worker(request: ApiRequest[models.Register]) -> Response:
+    body, token = request.words, request.token
+    given = await (await request.verbs()).remote.register(
         capabilities=body.get("capabilities", []),
         capacity=body.get("capacity", 1),
         queues=_queues(body.get("queues"), token.bounds.queues),
@@ -117,63 +65,78 @@ async def register_http_worker(request: Request) -> Response:
         host=request.client.host if request.client else "",
         token_id=token.id,
     )
-    return answer(
-        {
-            "worker_id": given.worker_id,
-            "poll_interval_ms": given.poll_interval_ms,
-            "heartbeat_seconds": given.heartbeat_seconds,
-        },
-        201,
-    )
+    return answer(asdict(given), 201)
 
 
-@router.post(
-    f"{PREFIX}/{{worker_id}}/poll",
-    **documented(
-        "Ask for tasks, and wait for them",
-        answers=models.PollAnswer,
-        takes=POLL,
-        refuses=(404, 409),
-        example={"available_capacity": 2, "wait_seconds": 30},
-        paths=WORKER_ID,
-    ),
+@routes(
+    "POST",
+    f"{ONE}/poll",
+    "Ask for tasks, and wait for them",
+    answers=models.PollAnswer,
+    takes=Shape(models.Poll, nullable=True),
+    refuses=(409,),
+    example={"available_capacity": 2, "wait_seconds": 30},
 )
-async def poll_for_tasks(request: Request) -> Response:
-    body = POLL.read(await read_json(request))
+async def poll_for_tasks(request: ApiRequest[models.Poll]) -> Response:
+    body = request.words
     remote, worker_id = await _spoken_for(request)
     limit, wait = body["available_capacity"], body.get("wait_seconds", LONGEST_WAIT)
     able = body.get("capabilities")
     polling = remote.poll(worker_id, limit=limit, wait=wait, capabilities=able)
     claims = await _unless_gone(request, remote, polling)
-    return answer({"tasks": [_work(remote, claim) for claim in claims]})
+    tasks = [models.WORK.write(each, timeout_seconds=remote.timeout_of(each)) for each in claims]
+    return answer({"tasks": tasks})
 
 
-@router.post(f"{PREFIX}/{{worker_id}}/result", **_one_or_many())
-async def take_results(request: Request) -> Response:
+def _one_or_many(described: dict[str, Any]) -> None:
+    takes = described["openapi_extra"]["requestBody"]["content"][JSON]
+    many = {"type": "array", "maxItems": models.MOST_RESULTS, "items": takes["schema"]}
+    takes["schema"] = {"anyOf": [takes["schema"], many]}
+
+
+@routes(
+    "POST",
+    f"{ONE}/result",
+    "Say how an attempt ended, or several",
+    says="The attempt is the fence: a result that came too late changes nothing (409). The "
+    "owner's repeat is accepted. An array is answered with one answer for each. What it brings "
+    "along (`follow_ups`) takes the scope `submit` too.",
+    answers=(models.ResultAnswer, models.ResultAnswers),
+    body=RESULT,
+    query=None,
+    refuses=(409,),
+    example={
+        "task_id": "0192f0c1-7a3b-7cc0-8000-1f2e3d4c5b6a",
+        "attempt": 1,
+        "status": "completed",
+        "result": {"pages": 3},
+    },
+    amend=_one_or_many,
+)
+async def take_results(request: ApiRequest[None]) -> Response:
     body = await read_json(request, None)
     if isinstance(body, list):
         return await _take_many(request, body)
     (told,) = await _take(request, {"": body})
     if not told.is_accepted:
-        status, field = STATUSES[told.verdict], FIELDS.get(told.verdict)
+        status, field = models.STATUSES[told.verdict], FIELDS.get(told.verdict)
         raise Refused(status, told.verdict, told.detail or "", field=field, task_id=told.task_id)
     return answer(_shown(told))
 
 
-@router.post(
-    f"{PREFIX}/{{worker_id}}/heartbeat",
-    **documented(
-        "Say that the worker lives",
-        answers=models.BeatAnswer,
-        takes=BEAT,
-        is_optional=True,
-        refuses=(404, 409),
-        example={"current_load": 1, "status": "active", "running": []},
-        paths=WORKER_ID,
-    ),
+@routes(
+    "POST",
+    f"{ONE}/heartbeat",
+    "Say that the worker lives",
+    answers=models.BeatAnswer,
+    takes=Shape(models.Beat, nullable=True),
+    is_optional=True,
+    largest=None,
+    refuses=(409,),
+    example={"current_load": 1, "status": "active", "running": []},
 )
-async def take_heartbeat(request: Request) -> Response:
-    body = BEAT.read(await read_optional_json(request, None))
+async def take_heartbeat(request: ApiRequest[models.Beat]) -> Response:
+    body = request.words
     remote, worker_id = await _spoken_for(request)
     status = body.get("status")
     running = body.get("running")
@@ -183,34 +146,28 @@ async def take_heartbeat(request: Request) -> Response:
         reports=[_report(worker_id, each) for each in body.get("reports", [])],
         running=None if running is None else [TaskId(each.lower()) for each in running],
     )
-    return answer({"acknowledged": True, "cancel": list(told.cancel), "drain": told.drain})
+    return answer({"acknowledged": True, **asdict(told)})
 
 
-@router.post(
-    f"{PREFIX}/{{worker_id}}/drain",
-    **documented(
-        "Take no more tasks, and leave when none is left",
-        says="Call it again when the last result is in: a worker without tasks has left.",
-        answers=models.WorkerDrainAnswer,
-        refuses=(404, 409),
-        paths=WORKER_ID,
-    ),
+@routes(
+    "POST",
+    f"{ONE}/drain",
+    "Take no more tasks, and leave when none is left",
+    says="Call it again when the last result is in: a worker without tasks has left.",
+    answers=models.WorkerDrainAnswer,
+    query=None,
+    refuses=(409,),
 )
-async def drain_http_worker(request: Request) -> Response:
+async def drain_http_worker(request: ApiRequest[None]) -> Response:
     remote, worker_id = await _spoken_for(request)
     left = await remote.drain(worker_id)
     return answer({"running": left, "stopped": left == 0})
 
 
-async def _remote(request: Request) -> RemoteWorkers:
-    return (await service_of(request).verbs()).remote
-
-
-async def _spoken_for(request: Request) -> tuple[RemoteWorkers, WorkerId]:
+async def _spoken_for(request: ApiRequest[Any]) -> tuple[RemoteWorkers, WorkerId]:
     """The worker in the path; 404 unless it registered with this very token."""
-    remote = await _remote(request)
-    worker_id = WorkerId(request.path_params["worker_id"])
-    await remote.refuse_others(worker_id, token_of(request).id)
+    remote, worker_id = (await request.verbs()).remote, WorkerId(request.named)
+    await remote.refuse_others(worker_id, request.token.id)
     return remote, worker_id
 
 
@@ -232,7 +189,7 @@ def _queues(asked: Sequence[str] | None, allowed: frozenset[str] | None) -> Sequ
 
 
 async def _unless_gone(
-    request: Request, remote: RemoteWorkers, polling: Coroutine[Any, Any, Sequence[Claim]]
+    request: ApiRequest[Any], remote: RemoteWorkers, polling: Coroutine[Any, Any, Sequence[Claim]]
 ) -> Sequence[Claim]:
     """Wait for the poll as long as somebody waits for its answer."""
     work = asyncio.ensure_future(polling)
@@ -255,29 +212,12 @@ async def _unless_gone(
             await asyncio.wait(unfinished)
 
 
-async def _hung_up(request: Request) -> None:
+async def _hung_up(request: ApiRequest[Any]) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
 
-def _work(remote: RemoteWorkers, claim: Claim) -> dict[str, Json]:
-    return {
-        "task_id": claim.task_id,
-        "task_type": claim.name,
-        "parameters": orjson.Fragment(revealed(claim.payload)),
-        "attempt": claim.attempt,
-        "queue": claim.queue,
-        "priority": claim.priority,
-        "timeout_seconds": remote.timeout_of(claim),
-        "trace_id": trace_id_of(claim.task_id, claim.trace),
-        "traceparent": traceparent_of(claim.task_id, claim.trace),
-        "owner": claim.owner,
-        "lock": claim.lock,
-        "lock_fence": claim.fence,
-    }
-
-
-async def _take_many(request: Request, body: list[Json]) -> Response:
+async def _take_many(request: ApiRequest[Any], body: list[Json]) -> Response:
     if len(body) > models.MOST_RESULTS:
         raise Refused(
             422,
@@ -288,7 +228,7 @@ async def _take_many(request: Request, body: list[Json]) -> Response:
     return answer({"results": [_shown(each) for each in told]})
 
 
-async def _take(request: Request, bodies: Mapping[str, Json]) -> Sequence[ResultAnswer]:
+async def _take(request: ApiRequest[Any], bodies: Mapping[str, Json]) -> Sequence[TakenResult]:
     """Take results, by where they stand in the request."""
     read = {at: RESULT.read(each, at) for at, each in bodies.items()}
     results = {at: _result(each, at) for at, each in read.items()}
@@ -301,16 +241,15 @@ async def _take(request: Request, bodies: Mapping[str, Json]) -> Sequence[Result
 
 
 async def _follow_ups(
-    request: Request, wanted: Mapping[str, Sequence[Json]]
+    request: ApiRequest[Any], wanted: Mapping[str, Sequence[Json]]
 ) -> Mapping[str, Sequence[NewTask]]:
     """What results bring along, as far as the worker's token may submit it."""
-    service, tasks = service_of(request), {}
-    reach = await service.reach(request)
+    tasks, reach = {}, await request.reach()
     for at, bodies in wanted.items():
         place = _member(at, "follow_ups")
-        refuse_scope(token_of(request), Scope.SUBMIT, field=place)
+        refuse_scope(request.token, Scope.SUBMIT, field=place)
         size = len(orjson.dumps(bodies))
-        made = service.submissions.many(bodies, size, reach.follow_up, place)
+        made = request.service.submissions.many(bodies, size, reach.follow_up, place)
         tasks[at] = list(chain.from_iterable(made))
     reach.count(sum(map(len, wanted.values())))
     return tasks
@@ -319,7 +258,7 @@ async def _follow_ups(
 def _result(body: models.Result, at: str) -> RemoteResult:
     status, said = ResultStatus(body["status"]), body.get("error")
     error = models.ResultError(message=said) if isinstance(said, str) else said
-    for field, belongs in BELONGS.items():
+    for field, belongs in models.BELONGS.items():
         if status is not belongs and body.get(field) is not None:
             place = _member(at, field)
             raise Refused(
@@ -360,14 +299,5 @@ def _report(worker_id: WorkerId, given: models.AttemptReport) -> Report:
     )
 
 
-def _shown(told: ResultAnswer) -> dict[str, Json]:
-    shown: dict[str, Json] = {
-        "task_id": told.task_id,
-        "attempt": told.attempt,
-        "accepted": told.is_accepted,
-        "repeated": told.verdict is Verdict.REPEATED,
-        "status": STATUSES[told.verdict],
-    }
-    if not told.is_accepted:
-        shown |= {"code": told.verdict, "detail": told.detail}
-    return shown
+def _shown(told: TakenResult) -> Json:
+    return models.RESULT_ANSWER.write(told, whole=not told.is_accepted)

@@ -18,11 +18,11 @@ FROM json_each(?) AS given
 WHERE gate.name = given.value ->> 0;
 
 -- name: starts
-SELECT 'rate:' || (gate.value ->> 1), count(*)
+SELECT 'rate:' || (one.value ->> 1), count(*)
 FROM json_each(?) AS started
 CROSS JOIN task ON task.seq = started.value
-CROSS JOIN json_each(task.gates) AS gate
-WHERE gate.value ->> 0 = 'rate'
+CROSS JOIN json_each(task.gates) AS one
+WHERE one.value ->> 0 = 'rate'
 GROUP BY 1;
 
 -- name: contested
