@@ -190,7 +190,7 @@ async def test_keys_tokens_and_callbacks_hold_as_before(old: OldStore) -> None:
         assert running == (id_of("running"), SubmitOutcome.UNIQUE_KEY, State.RUNNING)
         await tokens_open_what_they_did(store)
         labels = {id_of(label): label for label in TOLD["tasks"]}
-        owed = {labels[record.key] for record in await store.records(OWED, limit=MANY)}
+        owed = {labels[TaskId(record.key)] for record in await store.records(OWED, limit=MANY)}
         assert owed == {"not told yet", "to be told", "running", "delayed", "first in c"}
         await send_owed(store, 0)
         assert await store.records(OWED, limit=MANY) == []

@@ -245,9 +245,10 @@ async def test_while_the_secret_is_changed_the_old_one_still_opens_it(
 
 @pytest.mark.usefixtures("delivered")
 async def test_callbacks_of_a_token_s_tasks_are_signed_with_its_own_secret_too(
-    app: Holdfast, receiver: Receiver
+    app: Holdfast, sqlite_url: str, receiver: Receiver
 ) -> None:
-    with serve(app) as server:
+    there = make_app(sqlite_url, callback_hosts="127.0.0.1", callback_secret=SECRET)
+    with serve(there) as server:
         made, other = [
             server.admin.post("/api/v1/tokens", json={"name": name, "scopes": ["submit"]}).json()
             for name in ("ci", "other")
