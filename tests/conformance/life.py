@@ -266,7 +266,8 @@ def _outcome(draw: random.Random) -> Outcome:
 
 async def _standing(store: Store, task_id: TaskId) -> object:
     found = await store.standing(task_id)
-    return found and replace(found, ahead_cap=0)
+    # Whether tasks that were started again count among those is the store's choice.
+    return found and replace(found, ahead_cap=0, ended_last_minute=0)
 
 
 async def _pages(store: Store, where: TaskFilter, limit: int, order: Order) -> list[list[TaskId]]:

@@ -19,6 +19,7 @@ from tests.conformance.pair import Pair
 from tests.kit.servers.mongo import GivenMongo, MongoServer
 
 from holdfast.stores.mongo.store import MongoStore
+from holdfast.stores.postgres.store import PostgresStore
 
 draws = st.randoms(use_true_random=True)
 
@@ -100,6 +101,11 @@ TestTwoStores.settings = settings(
 @pytest.mark.parametrize("seed", range(4))
 def test_a_long_life_looks_the_same_on_both_stores(seed: int) -> None:
     live(Pair(), seed, steps=200)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_life_on_postgresql_looks_the_same(fresh_schema: str, seed: int) -> None:
+    live(Pair(lambda clock: PostgresStore(fresh_schema, clock=clock)), seed, steps=120)
 
 
 @pytest.mark.parametrize("seed", range(2))

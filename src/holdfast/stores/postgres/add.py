@@ -232,7 +232,7 @@ async def add(
         now,
         list(calls) or None,
         _or_none([new.callback for new in tasks]),
-        _or_none([gates_text(new.gates) for new in tasks]),
+        _or_none([gates_text(to_pass(None, new.gates)) for new in tasks]),
         _or_none([passes(new) for new in tasks]),
         _or_none([_words(new.counts) for new in tasks]),
     )

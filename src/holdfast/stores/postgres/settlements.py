@@ -47,6 +47,9 @@ async def save(
         passed = next((text for number, text in found if not number), None)
     if len(known) < len(settlements):
         late += await _refuse_unknown(db, sql, settlements)
+    if len(late) > 1:
+        place = {one.task_id: n for n, one in enumerate(settlements)}
+        late.sort(key=lambda refusal: place[refusal.task_id])
     return late, passed
 
 

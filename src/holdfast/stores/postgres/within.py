@@ -83,7 +83,7 @@ def _described(new: NewTask) -> Json:
         "trace": new.trace,
         "parent_id": new.parent_id,
         "callback": new.callback,
-        "gates": gates_text(new.gates),
+        "gates": gates_text(to_pass(None, new.gates)),
         "passes": [gate.name for gate in to_pass(new.lock, new.gates)] if new.gates else None,
         "counts": new.counts or None,
     }

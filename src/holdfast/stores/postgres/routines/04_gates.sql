@@ -126,6 +126,7 @@ DECLARE
     touched text[] := came || let_go;
     stage integer;
     names text[];
+    onward text[];
 BEGIN
     WHILE cardinality(touched) > 0 LOOP
         stage := (SELECT min(holdfast.kind_of(t)) FROM unnest(touched) AS t);
@@ -139,8 +140,9 @@ BEGIN
                 SELECT unnest(came) INTERSECT SELECT unnest(names) EXCEPT SELECT unnest(let_go)
             ));
         END IF;
-        came := holdfast.pass(stage, names, let_go, at, fresh);
-        touched := touched || came;
+        onward := holdfast.pass(stage, names, let_go, at, fresh);
+        came := came || onward;
+        touched := touched || onward;
         let_go := ARRAY(SELECT l FROM unnest(let_go) AS l WHERE holdfast.kind_of(l) <> stage);
     END LOOP;
 END $$;

@@ -153,7 +153,10 @@ SELECT
         SELECT count(*)
         FROM (SELECT 1 FROM holdfast.blocked AS b WHERE b.gate = g.name LIMIT 1000) AS line
     ) AS parked,
-    g.holder, holdfast.as_time(g.look_at) AS opens_at, g.left, g.failed,
+    g.holder,
+    CASE WHEN EXISTS (SELECT 1 FROM holdfast.blocked AS b WHERE b.gate = g.name)
+    THEN holdfast.as_time(g.look_at) END AS opens_at,
+    g.left, g.failed,
     g.opened_at IS NOT NULL AS is_open
 FROM holdfast.gate AS g;
 
