@@ -169,11 +169,11 @@ def take(unit: Unit, ask: Ask, view: View, now: int) -> Taken:
     if line.expiring:
         unit.db.execute(CLAIMS["no_longer_expiring"], (line.seqs,))
     fences = _give_fences(unit, line) if line.locked else {}
-    if line.rated:
-        start(unit, line.seqs, now)
+    look_in = start(unit, line.seqs, now) if line.rated else None
+    dues = [seconds for seconds in (view.next_due, look_in) if seconds is not None]
     for lane, number in _by_lane(lanes, line).items():
         unit.tally.move(lane, READY, RUNNING, number)
-    return Taken(ask.worker_id, line, fences, unit.lanes.by_id, view.next_due)
+    return Taken(ask.worker_id, line, fences, unit.lanes.by_id, min(dues, default=None))
 
 
 def _first_in_line(unit: Unit, lanes: Sequence[int], limit: int) -> ReadyRows:
