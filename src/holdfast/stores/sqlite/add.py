@@ -17,7 +17,7 @@ from holdfast.stores.sqlite.tally import BLOCKED, READY, WAITING
 from holdfast.stores.sqlite.writer import Unit
 
 NewRow = tuple[
-    str, int, int, int, str, bytes, int, int, str | None, str | None, int | None, str | None,
+    TaskId, int, int, int, str, bytes, int, int, str | None, str | None, int | None, str | None,
     str | None, str | None, str | None, str | None, str | None, str | None,
 ]  # fmt: skip
 """In the order of `add_tasks`: id, lane, place …"""
@@ -130,20 +130,24 @@ def _insert(unit: Unit, fresh: Mapping[TaskId, NewTask], now: int) -> Collection
     run_many(unit.db, TASKS["set_callbacks"], called_back)
     for (lane, place), number in Counter((row[1], row[2]) for row in rows).items():
         unit.tally.move(lane, None, place, number)
-    gated = [new for new in fresh.values() if new.lock is not None or new.gates or new.counts]
+    gated = [
+        (fresh[row[0]], row[2])
+        for row in rows
+        if row[2] == BLOCKED or fresh[row[0]].gates or fresh[row[0]].counts
+    ]
     if gated:
-        _put_before_gates(unit, [new for new in gated if new.id not in repeated], now)
+        _put_before_gates(unit, gated, now)
     return repeated
 
 
-def _put_before_gates(unit: Unit, gated: Sequence[NewTask], now: int) -> None:
+def _put_before_gates(unit: Unit, gated: Sequence[tuple[NewTask, int]], now: int) -> None:
     """Let those pass who may. Whoever submits them tells of those that are ready."""
     rows: list[Row] = []
     specs: dict[str, Gate] = {}
     touched: set[str] = set()
-    for new in gated:
+    for new, place in gated:
         gates = to_pass(new.lock, new.gates)
-        if gates:
+        if place == BLOCKED:
             touched.add(gates[0].name)
         if new.gates or new.counts:
             text = gates_text(gates) if new.gates else None
@@ -152,7 +156,7 @@ def _put_before_gates(unit: Unit, gated: Sequence[NewTask], now: int) -> None:
             specs |= {each.name: each for each in new.gates if each.kind not in _SPECLESS}
     run_many(unit.db, TASKS["set_gates"], rows)
     let_pass(unit, touched | announce(unit, specs), now, specs)
-    for new in gated:
+    for new, _ in gated:
         unit.passed.pop(new.id, None)
 
 

@@ -47,9 +47,11 @@ def _gates(db: sqlite3.Connection, now: int) -> Iterator[str]:
     touched = set(names)
     while touched:
         stage, touched = next_stage(touched)
-        moves = let_pass(read_lines(db, stage, now, {}).lines, now)
-        for one in (*moves.ready, *moves.onward):
-            yield f"task {one.id} waits for {one.gates[one.passed - 1].name}, which it may pass"
+        lines = read_lines(db, stage, now, {})
+        moves = let_pass(lines.lines, now)
+        passing = [(one.id, one.gates[one.passed - 1].name) for one in moves.ready + moves.onward]
+        for task_id, name in [*passing, *((each[1], name) for name, each, _ in lines.handed_on)]:
+            yield f"task {task_id} waits for {name}, which it may pass"
 
 
 def _counts(db: sqlite3.Connection) -> Iterator[str]:

@@ -7,7 +7,6 @@ takes the first in line, and marks them as started, all in the writer's transact
 
 from __future__ import annotations
 
-import math
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -170,14 +169,11 @@ def take(unit: Unit, ask: Ask, view: View, now: int) -> Taken:
     if line.expiring:
         unit.db.execute(CLAIMS["no_longer_expiring"], (line.seqs,))
     fences = _give_fences(unit, line) if line.locked else {}
-    next_due = view.next_due
-    if line.rated:
-        look_at = start(unit, line.seqs, now)
-        if look_at is not None:
-            next_due = min(next_due or math.inf, (look_at - now) / 1e6)
+    look_in = start(unit, line.seqs, now) if line.rated else None
+    dues = [seconds for seconds in (view.next_due, look_in) if seconds is not None]
     for lane, number in _by_lane(lanes, line).items():
         unit.tally.move(lane, READY, RUNNING, number)
-    return Taken(ask.worker_id, line, fences, unit.lanes.by_id, next_due)
+    return Taken(ask.worker_id, line, fences, unit.lanes.by_id, min(dues, default=None))
 
 
 def _first_in_line(unit: Unit, lanes: Sequence[int], limit: int) -> ReadyRows:

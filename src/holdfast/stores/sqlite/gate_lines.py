@@ -25,7 +25,6 @@ from holdfast.stores.sqlite.queries import GATES, as_json
 from holdfast.stores.sqlite.values import safe_text
 
 LOCK: Final = f"{GateKind.LOCK}:"
-LATCH: Final = f"{GateKind.LATCH}:"
 
 _GATES: Final = 2
 
@@ -107,19 +106,19 @@ def read_lines(
     if kind_of(names[0]) is GateKind.LOCK:
         return _lock_lines(db, names)
     rows = {row.name: row for row in gate_rows(db, names)}
-    lines = Lines()
-    unknown = [name for name in names if name not in rows]
+    rooms = {name: rows[name].room(now) if name in rows else SLICE for name in names}
+    found, lines = _first(db, rooms), Lines()
+    unknown = [name for name in names if name not in rows and found[name]]
     if unknown and kind_of(names[0]) is GateKind.LATCH:
         rows |= _unknown_latches(db, unknown, now, lines)
-    found = _first(db, {name: rows[name].room(now) if name in rows else SLICE for name in names})
-    lines.new_latches = [name for name in lines.new_latches if found[name]]
     for name in names:
         parked = [lines.parked(each) for each in found[name]]
         if name not in rows and parked:
             spec = specs.get(name) or parked[0].gates[parked[0].passed]
             rows[name] = GateRow(name, spec.capacity, span_us(spec.period))
-        if name in rows and (parked or name not in unknown):
-            lines.lines.append(Line(rows[name], parked[: rows[name].room(now) + 1]))
+        if name in rows:
+            most = rows[name].room(now) + 1 if rooms[name] == SLICE else len(parked)
+            lines.lines.append(Line(rows[name], parked[:most]))
     return lines
 
 

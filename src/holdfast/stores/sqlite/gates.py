@@ -10,7 +10,7 @@ gathers the gates that this touches, and goes through them once, for all tasks o
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -25,15 +25,13 @@ from holdfast.core.gate import (
     gates_from,
     latch_of,
 )
-from holdfast.core.passing import GateRow, Moves, Parked, next_stage
+from holdfast.core.passing import GateRow, Moves, next_stage
 from holdfast.core.task import TaskId
 from holdfast.stores.columns import span_us
 from holdfast.stores.sqlite.gate_lines import (
-    LATCH,
     LOCK,
     Lines,
     gate_rows,
-    gates_of,
     read_lines,
 )
 from holdfast.stores.sqlite.queries import GATES, Row, as_json, run_many
@@ -41,6 +39,7 @@ from holdfast.stores.sqlite.tally import BLOCKED, READY, RUNNING
 from holdfast.stores.sqlite.writer import Unit
 
 _AT_ONCE: Final = 1000
+_RATE: Final = f"{GateKind.RATE}:"
 _NO_SPECS: Final[Mapping[str, Gate]] = {}
 
 
@@ -75,33 +74,35 @@ def leave(unit: Unit, tasks: Iterable[Leaving], now: int) -> set[str]:
     held, counts = Counter[str](), list[Count]()
     for task in tasks:
         if task.gates is not None:
-            held.update(_let_go(task, touched))
+            _let_go(task, held, touched)
         elif task.lock is not None:
             touched.add(LOCK + task.lock)
         if task.awaited is not None:
             counts.append(Count(latch_of(task.awaited), -1, task.failed))
         if task.counts is not None:
             counts += [Count(name, -1, task.failed) for name in orjson.loads(task.counts)]
-    if held:
-        unit.db.execute(GATES["let_go"], (as_json(list(held.items())),))
+    by_number = defaultdict[int, list[str]](list)
+    for name, number in held.items():
+        by_number[number].append(name)
+    for number, names in by_number.items():
+        unit.db.execute(GATES["let_go"], (number, as_json(names)))
     return touched | held.keys() | count(unit, counts, now)
 
 
-def _let_go(task: Leaving, touched: set[str]) -> Iterable[str]:
-    """The gates that count one less. Latches are never held, and rates only until the start."""
-    gates = gates_of(task.lock, task.gates)
+def _let_go(task: Leaving, held: Counter[str], touched: set[str]) -> None:
+    """Note which gates are held by one less. Latches never are, and rates only until the start."""
+    gates = orjson.loads(task.gates or "[]")  # by far cheaper than `gates_from`, if keys are many
     if task.place == BLOCKED:
-        touched.add(gates[task.passed].name)
+        kind, key, *_ = gates[task.passed]
+        touched.add(f"{kind}:{key}")
         gates = gates[: task.passed]
     elif task.place not in (READY, RUNNING):
         return
-    for gate in gates:
-        if gate.kind is GateKind.LOCK:
-            touched.add(gate.name)
-        elif gate.kind is GateKind.RATE and task.place == RUNNING:
-            continue
-        elif gate.kind is not GateKind.LATCH:
-            yield gate.name
+    for kind, key, *_ in gates:
+        if kind == GateKind.LOCK:
+            touched.add(LOCK + key)
+        elif kind != GateKind.LATCH and not (kind == GateKind.RATE and task.place == RUNNING):
+            held[f"{kind}:{key}"] += 1
 
 
 def count(unit: Unit, counts: Collection[Count], now: int) -> set[str]:
@@ -148,39 +149,40 @@ def announce(unit: Unit, specs: Mapping[str, Gate]) -> set[str]:
     """New tasks say how many may pass: that counts for those who stand there, too."""
     if not specs:
         return set()
-    changed = []
-    for row in gate_rows(unit.db, specs):
-        _, _, capacity, period = specs[row.name]
-        if (row.capacity, row.period) != (capacity, span_us(period)):
-            row.capacity, row.period = capacity, span_us(period)
-            changed.append(row)
-    _put(unit, changed)
-    return {row.name for row in changed}
+    said = as_json([(name, gate.capacity, span_us(gate.period)) for name, gate in specs.items()])
+    (found,) = unit.db.execute(GATES["changed"], (said,)).fetchone()
+    changed = set(orjson.loads(found))
+    if changed:
+        unit.db.execute(GATES["announce"], (said,))
+    return changed
 
 
-def start(unit: Unit, seqs: str, now: int) -> int | None:
-    """Tasks begin to run: rates count starts. When to look at those again."""
+def start(unit: Unit, seqs: str, now: int) -> float | None:
+    """Tasks begin to run: rates count starts. Answers in how many seconds to look at one again."""
     starts = dict(unit.db.execute(GATES["starts"], (seqs,)).fetchall())
     rows = gate_rows(unit.db, starts)
     for row in rows:
         row.start(starts[row.name], now)
     _put(unit, rows)
-    return min((row.look_at for row in rows if row.look_at is not None), default=None)
+    looks = [(row.look_at - now) / 1e6 for row in rows if row.look_at is not None]
+    return min(looks, default=None)
 
 
 # Passing.
 
 
 def go_through(unit: Unit, touched: Collection[str], now: int) -> None:
-    """Let pass who may. Most gates have nobody before them: those are only forgotten."""
-    names = set(touched)
-    others = [name for name in names if not name.startswith(LOCK)]
-    if others:
-        (found,) = unit.db.execute(GATES["contested"], (as_json(others),)).fetchone()
-        alone = set(others).difference(orjson.loads(found))
-        _forget(unit, "forget_idle", [name for name in alone if not name.startswith(LATCH)])
-        names -= alone
-    let_pass(unit, names, now)
+    """Let pass who may. Most gates have nobody before them: those are only forgotten, except rates,
+    which have starts to forget.
+    """
+    names = {name for name in touched if name.startswith((LOCK, _RATE))}
+    if len(names) == len(touched):
+        let_pass(unit, names, now)
+        return
+    others = as_json([name for name in touched if name not in names])
+    (contested,) = unit.db.execute(GATES["contested"], (others,)).fetchone()
+    let_pass(unit, names.union(orjson.loads(contested)), now)
+    unit.db.execute(GATES["forget_idle"], (others,))
 
 
 def let_pass(
@@ -216,38 +218,35 @@ def _hand_on(unit: Unit, found: Lines) -> None:
         ready.append(seq)
         unit.tally.move(lane, BLOCKED, READY)
         unit.passed[first] = lane
-    _write_moves(unit, back, ready)
-
-
-def _write_moves(unit: Unit, parked: Sequence[Row], ready: Sequence[int]) -> None:
-    """Those who step back first: a lock has one holder at any time."""
-    run_many(unit.db, GATES["park"], parked)
-    if ready:
-        unit.db.execute(GATES["make_ready"], (as_json(ready),))
+    run_many(unit.db, GATES["park"], back)
+    _make_ready(unit, ready)
 
 
 def _move(unit: Unit, moves: Moves, found: Lines) -> None:
+    """Those who step back first: a lock has one holder at any time."""
     for one in moves.back:
         unit.tally.move(found.rows[one.id].lane, READY, BLOCKED)
         unit.passed.pop(one.id, None)
-    _park(unit, moves.back, found)  # first: who comes after them may hold their lock
-    _park(unit, moves.onward, found)
+    for parked in (moves.back, moves.onward):
+        rows: list[Row] = []
+        for one in parked:
+            holds = any(gate.kind is GateKind.LOCK for gate in one.gates[: one.passed])
+            before = one.gates[one.passed].name
+            rows.append((found.rows[one.id].seq, before, one.passed, int(holds)))
+        run_many(unit.db, GATES["park"], rows)
     for one in moves.ready:
         lane = found.rows[one.id].lane
         unit.tally.move(lane, BLOCKED, READY)
         unit.passed[one.id] = lane
-    _write_moves(unit, (), [found.rows[one.id].seq for one in moves.ready])
+    _make_ready(unit, [found.rows[one.id].seq for one in moves.ready])
     _put(unit, [row for row in moves.gates if row.kind is not GateKind.LOCK])
-    _forget(unit, "forget", moves.idle)
+    if moves.idle:
+        unit.db.execute(GATES["forget"], (as_json(moves.idle),))
 
 
-def _park(unit: Unit, tasks: Iterable[Parked], found: Lines) -> None:
-    rows: list[Row] = []
-    for one in tasks:
-        behind = one.gates[: one.passed]
-        holds = any(gate.kind is GateKind.LOCK for gate in behind)
-        rows.append((found.rows[one.id].seq, one.gates[one.passed].name, one.passed, int(holds)))
-    run_many(unit.db, GATES["park"], rows)
+def _make_ready(unit: Unit, seqs: Sequence[int]) -> None:
+    if seqs:
+        unit.db.execute(GATES["make_ready"], (as_json(seqs),))
 
 
 def _put(unit: Unit, rows: Iterable[GateRow]) -> None:
@@ -260,8 +259,3 @@ def _put(unit: Unit, rows: Iterable[GateRow]) -> None:
         for row in rows
     ]  # fmt: skip
     run_many(unit.db, GATES["put"], written)
-
-
-def _forget(unit: Unit, how: str, names: Sequence[str]) -> None:
-    if names:
-        unit.db.execute(GATES[how], (as_json(names),))

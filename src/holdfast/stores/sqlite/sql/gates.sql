@@ -13,9 +13,17 @@ SELECT * FROM (VALUES /* rows */) WHERE column1 IS NOT NULL;
 DELETE FROM gate WHERE name IN (SELECT value FROM json_each(?));
 
 -- name: let_go
-UPDATE gate SET held = held - (given.value ->> 1)
-FROM json_each(?) AS given
-WHERE gate.name = given.value ->> 0;
+UPDATE gate SET held = held - ? WHERE name IN (SELECT value FROM json_each(?));
+
+-- name: changed
+SELECT json_group_array(gate.name)
+FROM json_each(?) AS said CROSS JOIN gate ON gate.name = said.value ->> 0
+WHERE (gate.capacity, gate.period) <> (said.value ->> 1, said.value ->> 2);
+
+-- name: announce
+UPDATE gate SET capacity = said.value ->> 1, period = said.value ->> 2
+FROM json_each(?) AS said
+WHERE gate.name = said.value ->> 0;
 
 -- name: starts
 SELECT 'rate:' || (one.value ->> 1), count(*)
@@ -31,10 +39,11 @@ SELECT json_group_array(wanted.value) FROM json_each(?) AS wanted
 WHERE EXISTS (SELECT 1 FROM task WHERE waits_for = wanted.value);
 
 -- name: forget_idle
--- What `GateRow.is_idle` says of gates that are no latches and that nobody stands before.
+-- What `GateRow.is_idle` says, of gates that nobody stands before; latches are open or to be counted.
 DELETE FROM gate
 WHERE name IN (SELECT value FROM json_each(?))
-AND held <= 0 AND pinned IS NULL AND starts IS NULL;
+AND held <= 0 AND pinned IS NULL AND starts IS NULL AND "left" <= 0 AND opened_at IS NULL
+AND NOT EXISTS (SELECT 1 FROM task WHERE waits_for = gate.name);
 
 -- name: lines
 -- The first who stand before each of the gates.
