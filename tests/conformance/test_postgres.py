@@ -19,6 +19,8 @@ from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.suites import (
     ClaimSuite,
+    GateSuite,
+    LatchSuite,
     LockSuite,
     ManyProcessesSuite,
     OrderSuite,
@@ -105,7 +107,15 @@ class TestPostgres18(OnPostgres, StoreConformance):
 
 
 class TestPostgres16(
-    OnPostgres, ClaimSuite, OrderSuite, StarvationSuite, LockSuite, UnlockSuite, ManyProcessesSuite
+    OnPostgres,
+    ClaimSuite,
+    OrderSuite,
+    StarvationSuite,
+    LockSuite,
+    UnlockSuite,
+    GateSuite,
+    LatchSuite,
+    ManyProcessesSuite,
 ):
     backlog = 10_000
 

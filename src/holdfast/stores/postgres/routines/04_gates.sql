@@ -31,7 +31,7 @@ LANGUAGE sql IMMUTABLE
 BEGIN ATOMIC
     SELECT
         (g ->> 0) || ':' || (g ->> 1), (g ->> 2)::integer,
-        holdfast.as_us((g ->> 3)::double precision)
+        round((g ->> 3)::double precision * 1000000)::bigint
     FROM json_array_elements(gates::json) AS g;
 END;
 
@@ -153,23 +153,22 @@ CREATE OR REPLACE FUNCTION holdfast.hold_line(stage integer, names text[]) RETUR
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    there bigint;
+    there text[];
 BEGIN
     IF EXISTS (SELECT 1 FROM holdfast.blocked AS b WHERE b.flags & 512 <> 0) AND EXISTS (
-        SELECT 1 FROM unnest(names) AS n (name)
-        JOIN holdfast.blocked AS b ON b.gate = n.name AND b.flags & 512 <> 0
+        SELECT 1 FROM holdfast.blocked AS b WHERE b.flags & 512 <> 0 AND b.gate = ANY (names)
     ) THEN
         PERFORM pg_advisory_xact_lock(hashtext('holdfast'), 10 + stage);
     END IF;
-    SELECT count(*) INTO there FROM (
-        SELECT 1 FROM holdfast.gate AS g WHERE g.name = ANY (names) ORDER BY g.name FOR UPDATE
-    ) AS held;
-    IF there = cardinality(names) OR stage = 0 THEN
+    there := ARRAY(
+        SELECT g.name FROM holdfast.gate AS g WHERE g.name = ANY (names) ORDER BY g.name FOR UPDATE
+    );
+    IF cardinality(there) = cardinality(names) OR stage = 0 THEN
         RETURN;
     END IF;
     INSERT INTO holdfast.gate AS made (name, capacity, period)
     SELECT n.name, coalesce(spec.capacity, 1), coalesce(spec.period, 0)
-    FROM unnest(names) AS n (name)
+    FROM (SELECT unnest(names) EXCEPT SELECT unnest(there)) AS n (name)
     CROSS JOIN LATERAL (
         SELECT b.id FROM holdfast.blocked AS b WHERE b.gate = n.name ORDER BY b.rank, b.id LIMIT 1
     ) AS first
@@ -178,7 +177,6 @@ BEGIN
         FROM (SELECT t.gates FROM holdfast.task AS t WHERE t.id = first.id OFFSET 0) AS t
         CROSS JOIN LATERAL holdfast.specs_of(t.gates) AS s WHERE s.name = n.name
     ) AS spec ON stage <> 2
-    WHERE NOT EXISTS (SELECT 1 FROM holdfast.gate AS g WHERE g.name = n.name)
     ORDER BY n.name
     -- An update, not nothing: it locks the row if somebody was quicker.
     ON CONFLICT (name) DO UPDATE SET held = made.held;
@@ -190,47 +188,60 @@ CREATE OR REPLACE FUNCTION holdfast.step_back(names text[]) RETURNS text[]
 LANGUAGE plpgsql
 AS $$
 DECLARE
+    rows tid[];
     free text[];
 BEGIN
-    WITH overtaken AS MATERIALIZED (
-        SELECT g.name, g.lane, g.rank, g.holder
+    rows := ARRAY(
+        SELECT r.row
         FROM unnest(names) AS n (name)
-        JOIN holdfast.gate AS g ON g.name = n.name AND g.holder IS NOT NULL
+        CROSS JOIN LATERAL (
+            SELECT g.* FROM holdfast.gate AS g WHERE g.name = n.name AND g.holder IS NOT NULL OFFSET 0
+        ) AS g
         CROSS JOIN LATERAL (
             SELECT b.rank, b.id FROM holdfast.blocked AS b
             WHERE b.gate = g.name ORDER BY b.rank, b.id LIMIT 1
         ) AS first
-        WHERE (first.rank, first.id) < (g.rank, g.holder)
-    ), back AS (
-        DELETE FROM holdfast.ready AS r USING overtaken AS o
-        WHERE r.lane = o.lane AND r.late IN (false, true) AND r.rank = o.rank AND r.id = o.holder
-        AND (r.flags & 32 = 0 OR o.name = (
+        CROSS JOIN LATERAL (
+            SELECT r.ctid AS row, r.flags, r.id FROM holdfast.ready AS r
+            WHERE (first.rank, first.id) < (g.rank, g.holder)
+            AND r.lane = g.lane AND r.late IN (false, true) AND r.rank = g.rank AND r.id = g.holder
+            OFFSET 0 FOR UPDATE
+        ) AS r
+        WHERE r.flags & 32 = 0 OR n.name = (
             SELECT t.passes[cardinality(t.passes)] FROM holdfast.task AS t WHERE t.id = r.id
-        ))
-        RETURNING o.name, r.*, (
-            SELECT t.passes FROM holdfast.task AS t
-            WHERE t.id = r.id AND r.flags & 32 <> 0 AND cardinality(t.passes) > 1
-        ) AS passes
+        )
+    );
+    IF rows = '{}' THEN
+        RETURN '{}';
+    END IF;
+    WITH back AS (
+        DELETE FROM holdfast.ready AS r WHERE r.ctid = ANY (rows) RETURNING r.*
     ), parked AS (
         INSERT INTO holdfast.blocked (
             gate, rank, id, lane, attempt, flags, expires_at, passed, gates
         )
         SELECT
-            b.name, b.rank, b.id, b.lane, b.attempt, b.flags, b.expires_at,
-            coalesce(cardinality(b.passes) - 1, 0), b.passes
-        FROM back AS b
+            'lock:' || t.lock_key, b.rank, b.id, b.lane, b.attempt, b.flags, b.expires_at,
+            coalesce(cardinality(t.passes) - 1, 0),
+            CASE WHEN cardinality(t.passes) > 1 THEN t.passes END
+        FROM back AS b CROSS JOIN LATERAL (
+            SELECT task.lock_key, task.passes FROM holdfast.task WHERE task.id = b.id OFFSET 0
+        ) AS t
+        RETURNING gate
     ), counted AS (
         INSERT INTO holdfast.tally (kind, key, n)
         SELECT kind, b.lane, sign * count(*)
         FROM back AS b CROSS JOIN (VALUES ('ready', -1), ('blocked', 1)) AS change (kind, sign)
         GROUP BY kind, sign, b.lane
     )
-    SELECT array_agg(b.name) INTO free FROM back AS b;
-    RETURN coalesce(free, '{}');
+    SELECT array_agg(p.gate) INTO free FROM parked AS p;
+    RETURN free;
 END $$;
 
 -- Let the first of each line pass, as many as there is room for (`core.passing.let_pass`); answers the
--- gates before which they stand now. The rows of the gates are locked.
+-- gates before which they stand now. The rows of the gates are locked, so the lines stand still. From
+-- names to rows, and never the other way round: LATERAL, OFFSET, row ids and ON CONFLICT leave the
+-- planner no choice.
 CREATE OR REPLACE FUNCTION holdfast.pass(
     stage integer, names text[], let_go text[], at bigint, fresh uuid[]
 ) RETURNS text[]
@@ -251,7 +262,7 @@ BEGIN
     ), gate AS (
         SELECT
             t.name, t.n AS gone, g.held - t.n AS held, g.pinned, g.period, g.look_at, g.starts,
-            g.name IS NOT NULL AS is_there,
+            g.name IS NOT NULL AS is_there, g.row,
             CASE
                 WHEN stage = 0 AND g.name IS NULL THEN NULL -- whoever there is
                 WHEN stage = 0 THEN CASE WHEN g.opened_at IS NULL THEN 0 ELSE 1000 END
@@ -261,21 +272,27 @@ BEGIN
                     ELSE holdfast.started(g.starts, g.period, at) END
                 ))
             END AS room
-        FROM touched AS t LEFT JOIN holdfast.gate AS g ON g.name = t.name
+        FROM touched AS t
+        LEFT JOIN LATERAL (
+            SELECT gate.ctid AS row, * FROM holdfast.gate WHERE gate.name = t.name OFFSET 0
+        ) AS g ON true
         WHERE stage = 0 OR g.name IS NOT NULL
     ), line AS MATERIALIZED (
-        SELECT g.*, coalesce(cardinality(first.ids), 0) AS n, first.ids, first.ranks, first.lanes
+        SELECT
+            g.*, coalesce(cardinality(first.rows), 0) AS n, first.rows, first.ids, first.ranks,
+            first.lanes
         FROM gate AS g CROSS JOIN LATERAL (
-            SELECT array_agg(b.id) AS ids, array_agg(b.rank) AS ranks, array_agg(b.lane) AS lanes
+            SELECT
+                array_agg(b.row) AS rows, array_agg(b.id) AS ids, array_agg(b.rank) AS ranks,
+                array_agg(b.lane) AS lanes
             FROM (
-                SELECT b.id, b.rank, b.lane FROM holdfast.blocked AS b
+                SELECT b.ctid AS row, b.id, b.rank, b.lane FROM holdfast.blocked AS b
                 WHERE b.gate = g.name ORDER BY b.rank, b.id LIMIT g.room
             ) AS b
         ) AS first
     ), moved AS (
         DELETE FROM holdfast.blocked AS b
-        USING line AS l CROSS JOIN LATERAL unnest(l.ids, l.ranks) AS one (id, rank)
-        WHERE b.gate = l.name AND b.rank = one.rank AND b.id = one.id
+        WHERE b.ctid = ANY (ARRAY(SELECT unnest(l.rows) FROM line AS l))
         RETURNING b.*, b.gates IS NULL OR b.passed + 1 = cardinality(b.gates) AS is_through
     ), lined_up AS (
         INSERT INTO holdfast.ready (id, rank, lane, attempt, flags, late, expires_at)
@@ -306,17 +323,20 @@ BEGIN
         ) AS recent
         WHERE l.is_there
     ), written AS (
-        UPDATE holdfast.gate AS g SET
-            held = CASE WHEN stage > 0 THEN a.now_held ELSE g.held END,
-            starts = a.now_starts, look_at = a.now_look_at,
-            holder = CASE WHEN stage = 2 THEN a.ids[1] END,
-            lane = CASE WHEN stage = 2 THEN a.lanes[1] END,
-            rank = CASE WHEN stage = 2 THEN a.ranks[1] END
+        INSERT INTO holdfast.gate (name, held, starts, look_at, holder, lane, rank)
+        SELECT
+            a.name, CASE WHEN stage > 0 THEN a.now_held ELSE 0 END, a.now_starts, a.now_look_at,
+            CASE WHEN stage = 2 THEN a.ids[1] END, CASE WHEN stage = 2 THEN a.lanes[1] END,
+            CASE WHEN stage = 2 THEN a.ranks[1] END
         FROM after AS a
-        WHERE g.name = a.name AND NOT a.is_idle
+        WHERE NOT a.is_idle
         AND (a.n > 0 OR a.gone > 0 OR a.look_at IS DISTINCT FROM a.now_look_at)
+        ON CONFLICT (name) DO UPDATE SET
+            held = excluded.held, starts = excluded.starts, look_at = excluded.look_at,
+            holder = excluded.holder, lane = excluded.lane, rank = excluded.rank
     ), forgotten AS (
-        DELETE FROM holdfast.gate AS g USING after AS a WHERE g.name = a.name AND a.is_idle
+        DELETE FROM holdfast.gate AS g
+        WHERE g.ctid = ANY (ARRAY(SELECT a.row FROM after AS a WHERE a.is_idle))
     ), by_lane AS (
         SELECT
             m.lane, count(*) AS n,
@@ -350,9 +370,12 @@ SET enable_mergejoin = off
 AS $$
 DECLARE
     wanted uuid[] := ARRAY(
-        SELECT DISTINCT substr(l, 7)::uuid FROM unnest(latches) AS l
-        WHERE l ~ '^latch:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
-        AND NOT EXISTS (SELECT 1 FROM holdfast.gate AS g WHERE g.name = l)
+        SELECT substr(missing.latch, 7)::uuid
+        FROM (
+            SELECT l FROM unnest(latches) AS l
+            WHERE l ~ '^latch:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
+            EXCEPT SELECT g.name FROM holdfast.gate AS g WHERE g.name = ANY (latches)
+        ) AS missing (latch)
     );
     marked uuid[] := '{}';
 BEGIN
@@ -360,9 +383,12 @@ BEGIN
         EXIT WHEN wanted = '{}';
         marked := marked || holdfast.mark(wanted);
         wanted := ARRAY(
-            SELECT t.id FROM holdfast.task AS t
-            WHERE t.id = ANY (wanted) AND t.id <> ALL (marked)
-            AND NOT EXISTS (SELECT 1 FROM holdfast.done AS d WHERE d.id = t.id)
+            SELECT w.id FROM (SELECT unnest(wanted) EXCEPT SELECT unnest(marked)) AS w (id)
+            CROSS JOIN LATERAL (SELECT 1 FROM holdfast.task AS t WHERE t.id = w.id OFFSET 0) AS t
+            LEFT JOIN LATERAL (
+                SELECT true AS is_over FROM holdfast.done AS d WHERE d.id = w.id OFFSET 0
+            ) AS d ON true
+            WHERE d.is_over IS NULL
         );
     END LOOP;
     INSERT INTO holdfast.gate (name, "left")
@@ -370,48 +396,77 @@ BEGIN
     ON CONFLICT DO NOTHING;
 END $$;
 
+-- Mark these tasks wherever they are found; answers which were. Who stands before a gate is marked with
+-- that locked, as whatever changes a line is done.
 CREATE OR REPLACE FUNCTION holdfast.mark(ids uuid[]) RETURNS uuid[]
 LANGUAGE plpgsql
 AS $$
 DECLARE
     marked uuid[];
-    more uuid[];
     passed text;
+    lines text[];
+    ready tid[];
 BEGIN
     WITH mine AS (
         SELECT r.id FROM holdfast.run AS r WHERE r.id = ANY (ids) ORDER BY r.id FOR UPDATE
     ), done AS (
         UPDATE holdfast.run AS r SET flags = r.flags | 64::smallint
-        FROM mine WHERE r.id = mine.id RETURNING r.id
+        WHERE r.id = ANY (ARRAY(SELECT mine.id FROM mine)) RETURNING r.id
     )
     SELECT array_agg(d.id) INTO marked FROM done AS d;
-    WITH place AS MATERIALIZED (
-        SELECT t.id, t.lane, coalesce(e.rank, t.rank) AS rank,
-            holdfast.passes_of(t.passes, t.lock_key) AS passes
-        FROM unnest(ids) AS i (id)
-        CROSS JOIN LATERAL (SELECT * FROM holdfast.task WHERE task.id = i.id OFFSET 0) AS t
-        LEFT JOIN LATERAL (SELECT * FROM holdfast.extra WHERE extra.id = i.id OFFSET 0) AS e ON true
-        ORDER BY t.id
-    ), ready AS (
-        UPDATE holdfast.ready AS r SET flags = r.flags | 64::smallint FROM place AS p
-        WHERE r.lane = p.lane AND r.late IN (false, true) AND r.rank = p.rank AND r.id = p.id
-        RETURNING r.id, r.lane
-    ), waiting AS (
-        UPDATE holdfast.waiting AS w SET flags = w.flags | 64::smallint FROM place AS p
-        WHERE w.id = p.id
-        RETURNING w.id
-    ), blocked AS (
-        UPDATE holdfast.blocked AS b SET flags = b.flags | 64::smallint FROM place AS p
-        WHERE b.gate = ANY (p.passes) AND b.rank = p.rank AND b.id = p.id
-        RETURNING b.id
+    WITH done AS (
+        UPDATE holdfast.waiting AS w SET flags = w.flags | 64::smallint
+        WHERE w.id = ANY (ids) RETURNING w.id
     )
-    SELECT array_agg(found.id), (SELECT string_agg(r.lane || '=1', ' ') FROM ready AS r)
-    INTO more, passed
-    FROM (SELECT id FROM ready UNION ALL SELECT id FROM waiting UNION ALL SELECT id FROM blocked)
-    AS found;
+    SELECT marked || array_agg(d.id) INTO marked FROM done AS d;
+    SELECT
+        array_agg(r.row) FILTER (WHERE r.row IS NOT NULL),
+        array_agg(b.gate) FILTER (WHERE b.gate IS NOT NULL)
+    INTO ready, lines FROM holdfast.places_of(ids) AS p
+    LEFT JOIN LATERAL (
+        SELECT r.ctid AS row FROM holdfast.ready AS r
+        WHERE r.lane = p.lane AND r.late IN (false, true) AND r.rank = p.rank AND r.id = p.id
+        OFFSET 0
+    ) AS r ON true
+    LEFT JOIN LATERAL (
+        SELECT b.gate FROM holdfast.blocked AS b
+        WHERE b.gate = ANY (p.passes) AND b.rank = p.rank AND b.id = p.id OFFSET 0
+    ) AS b ON true;
+    WITH done AS (
+        UPDATE holdfast.ready AS r SET flags = r.flags | 64::smallint
+        WHERE r.ctid = ANY (ready) RETURNING r.id, r.lane
+    )
+    SELECT marked || array_agg(d.id), string_agg(d.lane || '=1', ' ') INTO marked, passed
+    FROM done AS d WHERE d.id = ANY (ids);
     PERFORM holdfast.note_passed(passed); -- claims pass over locked rows
-    RETURN coalesce(marked || more, '{}');
+    IF lines IS NOT NULL THEN
+        PERFORM holdfast.hold_gates(lines);
+        WITH done AS (
+            UPDATE holdfast.blocked AS b SET flags = b.flags | 64::smallint
+            WHERE b.ctid = ANY (ARRAY(
+                SELECT b.row FROM holdfast.places_of(ids) AS p CROSS JOIN LATERAL (
+                    SELECT b.ctid AS row FROM holdfast.blocked AS b
+                    WHERE b.gate = ANY (lines) AND b.gate = ANY (p.passes)
+                    AND b.rank = p.rank AND b.id = p.id OFFSET 0
+                ) AS b
+            )) RETURNING b.id
+        )
+        SELECT marked || array_agg(d.id) INTO marked FROM done AS d;
+    END IF;
+    RETURN coalesce(marked, '{}');
 END $$;
+
+-- Where tasks are to be looked for that wait for their turn.
+CREATE OR REPLACE FUNCTION holdfast.places_of(ids uuid[])
+RETURNS TABLE (id uuid, lane integer, rank bigint, passes text[])
+LANGUAGE sql STABLE
+BEGIN ATOMIC
+    SELECT
+        t.id, t.lane, coalesce(e.rank, t.rank), holdfast.passes_of(t.passes, t.lock_key)
+    FROM (SELECT unnest(places_of.ids) AS id) AS i
+    CROSS JOIN LATERAL (SELECT * FROM holdfast.task WHERE task.id = i.id OFFSET 0) AS t
+    LEFT JOIN LATERAL (SELECT * FROM holdfast.extra WHERE extra.id = i.id OFFSET 0) AS e ON true;
+END;
 
 -- Count latches up; those that there are not are made.
 CREATE OR REPLACE FUNCTION holdfast.count_up(latches text[], numbers integer[], failed integer[]) RETURNS void
@@ -440,14 +495,19 @@ AS $$
 #variable_conflict use_variable
 BEGIN
     PERFORM holdfast.hold_gates(latches);
-    UPDATE holdfast.gate AS g SET
-        "left" = greatest(0, g.left - c.number), failed = g.failed + c.failed,
-        opened_at = CASE WHEN g.left <= c.number THEN at END
+    INSERT INTO holdfast.gate (name, "left", failed, opened_at)
+    SELECT
+        c.latch, greatest(0, g.left - c.number), g.failed + c.failed,
+        CASE WHEN g.left <= c.number THEN at END
     FROM (
         SELECT c.latch, sum(coalesce(c.number, 1)) AS number, sum(coalesce(c.failed, 0)) AS failed
         FROM unnest(latches, numbers, failed) AS c (latch, number, failed) GROUP BY c.latch
     ) AS c
-    WHERE g.name = c.latch AND g.opened_at IS NULL;
+    CROSS JOIN LATERAL (
+        SELECT * FROM holdfast.gate WHERE gate.name = c.latch AND gate.opened_at IS NULL OFFSET 0
+    ) AS g
+    ON CONFLICT (name) DO UPDATE SET
+        "left" = excluded.left, failed = excluded.failed, opened_at = excluded.opened_at;
 END $$;
 
 -- What a commit says of gates, after all else: latches count down, capacities are set. Answers whom
@@ -474,6 +534,9 @@ CREATE OR REPLACE FUNCTION holdfast.state_of(id uuid) RETURNS text
 LANGUAGE plpgsql STABLE
 SET plan_cache_mode = force_generic_plan
 SET enable_seqscan = off
+SET enable_bitmapscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
 AS $$
 BEGIN
     RETURN coalesce(
@@ -486,9 +549,11 @@ BEGIN
         (
             SELECT 'blocked'
             FROM holdfast.task LEFT JOIN holdfast.extra ON extra.id = task.id
-            JOIN holdfast.blocked AS b
-            ON b.gate = ANY (holdfast.passes_of(task.passes, task.lock_key))
-            AND b.rank = coalesce(extra.rank, task.rank) AND b.id = task.id
+            CROSS JOIN LATERAL (
+                SELECT 1 FROM holdfast.blocked AS b
+                WHERE b.gate = ANY (holdfast.passes_of(task.passes, task.lock_key))
+                AND b.rank = coalesce(extra.rank, task.rank) AND b.id = task.id LIMIT 1
+            ) AS there
             WHERE task.id = state_of.id
         ),
         'queued'

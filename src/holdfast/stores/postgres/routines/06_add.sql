@@ -89,7 +89,9 @@ BEGIN
         SELECT
             id, due_at - head_start, at, due_at, lane, max_retries, timeout, expiry, parent_id,
             name, payload, retry, unique_key, idempotency_key, lock_key, owner, trace,
-            holdfast.words(tags), callback, gates, holdfast.words(passes), holdfast.words(counts)
+            CASE WHEN tags IS NOT NULL THEN holdfast.words(tags) END, callback, gates,
+            CASE WHEN passes IS NOT NULL THEN holdfast.words(passes) END,
+            CASE WHEN counts IS NOT NULL THEN holdfast.words(counts) END
         FROM given
         ON CONFLICT (id) DO NOTHING
         RETURNING
@@ -143,7 +145,7 @@ BEGIN
     IF came IS NOT NULL THEN
         PERFORM holdfast.settle_gates(came, '{}', at, new);
     END IF;
-    IF gates IS NOT NULL AND NOT gates_later THEN -- of those that it made, the last word counts too
+    IF gates IS NOT NULL AND NOT gates_later AND cardinality(ids) > 1 THEN -- of those that it made, the last word counts too
         PERFORM holdfast.settle_gates(holdfast.announce(gates, repeats), '{}', at, new);
     END IF;
     IF calls IS NOT NULL THEN
@@ -160,17 +162,18 @@ END $$;
 -- JSON text of words as an array.
 CREATE OR REPLACE FUNCTION holdfast.words(given text) RETURNS text[]
 LANGUAGE sql IMMUTABLE
-RETURN CASE WHEN given IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(given::json)) END;
+RETURN ARRAY(SELECT json_array_elements_text(given::json));
 
 -- What flags say of gates beside a lock: that there are some, a rate, several of one kind.
 CREATE OR REPLACE FUNCTION holdfast.flags_of(passes text[]) RETURNS integer
 LANGUAGE sql IMMUTABLE
-RETURN (
+RETURN 32 + CASE WHEN cardinality(passes) = 1 THEN 256 * (holdfast.kind_of(passes[1]) = 5)::integer
+ELSE (
     SELECT
-        32 + 256 * bool_or(holdfast.kind_of(p) = 5)::integer
+        256 * bool_or(holdfast.kind_of(p) = 5)::integer
         + 512 * (count(*) > count(DISTINCT holdfast.kind_of(p)))::integer
     FROM unnest(passes) AS p
-);
+) END;
 
 -- New tasks say how many may pass their gates, the last of them for all; answers the gates that this
 -- changes. Repeats say nothing.
@@ -190,14 +193,15 @@ BEGIN
         CROSS JOIN LATERAL holdfast.specs_of(g.gates) AS s
         WHERE g.gates IS NOT NULL AND g.n <> ALL (repeats) AND holdfast.kind_of(s.name) > 0
         ORDER BY s.name, g.n DESC
-    ), held AS MATERIALIZED (
-        SELECT g.name, s.capacity, s.period
-        FROM said AS s JOIN holdfast.gate AS g
-        ON g.name = s.name AND (g.capacity, g.period) <> (s.capacity, s.period)
-        ORDER BY holdfast.kind_of(g.name), g.name FOR UPDATE OF g
     ), written AS (
-        UPDATE holdfast.gate AS g SET capacity = h.capacity, period = h.period
-        FROM held AS h WHERE g.name = h.name
+        INSERT INTO holdfast.gate AS g (name, capacity, period)
+        SELECT s.name, s.capacity, s.period
+        FROM said AS s CROSS JOIN LATERAL (
+            SELECT gate.capacity, gate.period FROM holdfast.gate WHERE gate.name = s.name OFFSET 0
+        ) AS old
+        WHERE (old.capacity, old.period) <> (s.capacity, s.period)
+        ORDER BY holdfast.kind_of(s.name), s.name
+        ON CONFLICT (name) DO UPDATE SET capacity = excluded.capacity, period = excluded.period
         RETURNING g.name
     )
     SELECT array_agg(w.name) INTO changed FROM written AS w;
@@ -272,7 +276,18 @@ BEGIN
             coalesce(repeat.outcome, 'created') AS outcome,
             CASE
                 WHEN repeat.id IS NOT NULL THEN holdfast.state_of(repeat.id)
-                WHEN some_known OR given.gates IS NOT NULL THEN holdfast.state_of(given.id)
+                WHEN some_known THEN holdfast.state_of(given.id)
+                WHEN given.gates IS NOT NULL THEN CASE WHEN EXISTS (
+                    SELECT 1
+                    FROM (
+                        SELECT task.id, task.rank, task.passes FROM holdfast.task
+                        WHERE task.id = given.id OFFSET 0
+                    ) AS t
+                    CROSS JOIN LATERAL (
+                        SELECT 1 FROM holdfast.blocked AS b
+                        WHERE b.gate = ANY (t.passes) AND b.rank = t.rank AND b.id = t.id LIMIT 1
+                    ) AS there
+                ) THEN 'blocked' ELSE 'queued' END
                 WHEN given.lock_key IS NULL
                 OR EXISTS (SELECT 1 FROM holdfast.waiting AS w WHERE w.id = given.id)
                 OR EXISTS (

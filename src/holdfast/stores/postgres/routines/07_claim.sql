@@ -235,7 +235,7 @@ DECLARE
 BEGIN
     SELECT array_agg(r.ctid), array_agg(p.name) INTO wanted, names
     FROM holdfast.ready AS r
-    JOIN holdfast.task AS t ON t.id = r.id
+    CROSS JOIN LATERAL (SELECT t.passes FROM holdfast.task AS t WHERE t.id = r.id OFFSET 0) AS t
     CROSS JOIN LATERAL unnest(t.passes) AS p (name)
     WHERE r.ctid = ANY (rows) AND r.flags & 256 <> 0 AND holdfast.kind_of(p.name) = 5;
     held := ARRAY(
@@ -251,15 +251,18 @@ BEGIN
         SELECT w.name, count(*) AS n FROM unnest(wanted, names) AS w (row, name)
         WHERE w.row IN (SELECT unnest(kept)) GROUP BY w.name
     ), counted AS (
-        UPDATE holdfast.gate AS g SET
-            held = g.held - b.n, starts = s.starts, look_at = s.starts[2] + g.period
+        INSERT INTO holdfast.gate AS g (name, held, starts, look_at)
+        SELECT b.name, old.held - b.n, s.starts, s.starts[2] + old.period
         FROM begun AS b
-        JOIN holdfast.gate AS old ON old.name = b.name
-        CROSS JOIN LATERAL holdfast.recent_starts(
-            holdfast.more_starts(old.starts, b.n, coalesce(old.pinned, old.capacity), at),
-            old.period, at
-        ) AS s (starts)
-        WHERE g.name = b.name
+        CROSS JOIN LATERAL (SELECT * FROM holdfast.gate WHERE gate.name = b.name OFFSET 0) AS old
+        CROSS JOIN LATERAL (
+            SELECT holdfast.recent_starts(
+                holdfast.more_starts(old.starts, b.n, coalesce(old.pinned, old.capacity), at),
+                old.period, at
+            ) AS starts
+        ) AS s
+        ON CONFLICT (name) DO UPDATE SET
+            held = excluded.held, starts = excluded.starts, look_at = excluded.look_at
         RETURNING g.look_at
     )
     SELECT min(c.look_at) - at INTO look_in FROM counted AS c;

@@ -168,9 +168,9 @@ BEGIN
     ) INTO "on";
     -- Their own latches are closed until they end again.
     UPDATE holdfast.gate AS g SET "left" = 1, failed = 0, opened_at = NULL, look_at = NULL
-    WHERE g.opened_at IS NOT NULL AND g.name IN (
+    WHERE g.opened_at IS NOT NULL AND g.name = ANY (ARRAY(
         SELECT 'latch:' || o.id FROM unnest("on") AS o WHERE o.flags & 64 <> 0
-    );
+    ));
     PERFORM holdfast.settle_gates(holdfast.put_in_line("on", at), '{}', at);
     RETURN ARRAY(SELECT o.id::text FROM unnest("on") AS o);
 END $$;
