@@ -35,6 +35,7 @@ class GateKind(StrEnum):
 
 
 _ORDER: Final = {kind: number for number, kind in enumerate(GateKind)}
+_KINDS: Final = {kind.value: kind for kind in GateKind}
 
 
 class Gate(NamedTuple):
@@ -62,7 +63,7 @@ def latch_of(task_id: TaskId) -> str:
 
 
 def kind_of(name: str) -> GateKind:
-    return GateKind(name[: name.index(":")])
+    return _KINDS[name[: name.index(":")]]
 
 
 def key_of(name: str) -> str:
@@ -76,9 +77,9 @@ def place_of(name: str) -> tuple[int, str]:
 
 def to_pass(lock: str | None, gates: Iterable[Gate]) -> tuple[Gate, ...]:
     """All gates of a task, its lock among them, in the order of passing."""
-    if lock is None and not gates:
-        return ()
     own = () if lock is None else (Gate(GateKind.LOCK, lock),)
+    if not gates:
+        return own
     named = {gate.name: gate for gate in (*gates, *own)}
     return tuple(sorted(named.values(), key=lambda gate: (_ORDER[gate.kind], gate.name)))
 

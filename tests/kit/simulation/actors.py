@@ -94,7 +94,7 @@ def new_task(world: World) -> NewTask:
     priority = rng.choice(tuple(Priority))
     new = NewTask(
         id=uuid7(world.clock.wall_us // 1000, rng.getrandbits(74)),
-        name=NAMES[2] if pick() < 0.05 else rng.choice(NAMES[:2]),
+        name=NAMES[2] if pick() < 0.03 else rng.choice(NAMES[:2]),
         payload=b"{}",
         queue=rng.choice(QUEUES),
         priority=priority,
