@@ -25,7 +25,7 @@ STORES: list[tuple[type[MemoryStore], set[str]]] = [
     (variants.SilentRefusals, {"refusal_recorded"}),
     (variants.ForgetsReleasedAttempts, {"attempt_numbers"}),
     (variants.NoAging, {"rank"}),
-    (variants.QueueByQueue, {"order"}),
+    (variants.QueueByQueue, {"order", "next_due"}),
     (variants.ClaimsFromPausedQueues, {"paused_started"}),
     (variants.IgnoresCapabilities, {"capability"}),
     (variants.NeverExpires, {"expired_started", "stuck", "gate"}),

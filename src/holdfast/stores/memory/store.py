@@ -8,7 +8,7 @@ suspends: a coroutine that does nothing but poll this store must let its event l
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
@@ -68,7 +68,7 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
 
     def __init__(self, *, clock: Clock | None = None) -> None:
         super().__init__(clock)
-        self.passed_on = tell_nobody
+        self.passed_on: Callable[[Mapping[str, int]], None] = tell_nobody
         self._places = Places()
         self._tasks = self._places.tasks
         self._attempts: dict[TaskId, list[Attempt]] = {}
