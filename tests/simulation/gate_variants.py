@@ -67,8 +67,9 @@ class KeepsWhatItPassed(BrokenGates):
 class LetsGoTwice(BrokenGates):
     class kind(Gates):  # noqa: N801
         def _release(self, task: Task, gates: Iterable[Gate]) -> set[str]:
-            twice = [gate for gate in gates if gate.kind is not GateKind.LOCK]
-            return super()._release(task, twice) | super()._release(task, gates)
+            for gate in gates:
+                self._rows.setdefault(gate.name, GateRow(gate.name, gate.capacity)).held -= 1
+            return super()._release(task, gates)
 
 
 class ForgetsStarts(BrokenGates):

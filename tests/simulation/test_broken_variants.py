@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.kit.simulation import Setup, run_history
 from tests.kit.simulation.actors import Rescuer, Worker
-from tests.simulation import variants
+from tests.simulation import gate_variants, variants
 
 from holdfast.stores.memory import MemoryStore
 
@@ -17,18 +17,18 @@ STORES: list[tuple[type[MemoryStore], set[str]]] = [
     (variants.NoUniqueIndex, {"unique_key"}),
     (variants.NoIdempotencyIndex, {"idempotency_key", "commit"}),
     (variants.IdempotencyWithoutFingerprint, {"idempotency_key", "commit"}),
-    (variants.NoLockExclusivity, {"lock", "lock_overlap"}),
-    (variants.LocksLostOnRetry, {"lock", "lock_overlap", "fence"}),
+    (variants.NoLockExclusivity, {"lock"}),
+    (variants.LocksLostOnRetry, {"lock", "fence", "standing"}),
     (variants.FencesStartOver, {"fence"}),
     (variants.ForgetfulAdd, {"lost"}),
     (variants.SettlesTwice, {"recorded_twice"}),
     (variants.SilentRefusals, {"refusal_recorded"}),
     (variants.ForgetsReleasedAttempts, {"attempt_numbers"}),
     (variants.NoAging, {"rank"}),
-    (variants.QueueByQueue, {"order"}),
+    (variants.QueueByQueue, {"order", "next_due"}),
     (variants.ClaimsFromPausedQueues, {"paused_started"}),
     (variants.IgnoresCapabilities, {"capability"}),
-    (variants.NeverExpires, {"expired_started", "stuck", "lock"}),
+    (variants.NeverExpires, {"expired_started", "stuck", "gate"}),
     (variants.StartsTooEarly, {"started_early", "next_due"}),
     (variants.CancelLeavesItInLine, {"cancelled_started"}),
     (variants.RetryWinsOverCancel, {"settle"}),
@@ -41,6 +41,24 @@ STORES: list[tuple[type[MemoryStore], set[str]]] = [
     (variants.WritesHalfACommit, {"commit"}),
     (variants.ForgetsItsCommits, {"commit", "record"}),
     (variants.FollowUpsOfTheLate, {"commit", "record"}),
+    (gate_variants.OneMorePasses, {"limit"}),
+    (gate_variants.CancelledHoldersStay, {"stays", "gates"}),
+    (gate_variants.KeepsWhatItPassed, {"stays", "gates"}),
+    (gate_variants.LetsGoTwice, {"limit", "share", "breaker", "rate", "gates"}),
+    (gate_variants.ForgetsStarts, {"rate"}),
+    (gate_variants.CountsStartsAtTheEnd, {"rate"}),
+    (gate_variants.OpensTooEarly, {"latch"}),
+    (gate_variants.CancelsOpenNothing, {"stays", "latch"}),
+    (gate_variants.CountsAgainAfterRequeue, {"requeue", "latch"}),
+    (gate_variants.ByArrival, {"gate_order"}),
+    (gate_variants.RaisedForNobody, {"stays"}),
+    (gate_variants.DeafToNewSubmits, {"stays", "limit", "share", "breaker"}),
+    (gate_variants.HoldsWhileItWaits, {"stays", "latch"}),
+    (gate_variants.OvertakesTheRunning, {"lock"}),
+    (gate_variants.OvertakesNobody, {"gate_order"}),
+    (gate_variants.NeverLooksAgain, {"stays", "gates"}),
+    (gate_variants.PromisesRatesTooLate, {"next_due"}),
+    (gate_variants.CancelsTellNobody, {"untold"}),
 ]
 RESCUERS: list[tuple[type[Rescuer], set[str]]] = [
     (variants.RescuesByTime, {"live_worker_rescued"}),

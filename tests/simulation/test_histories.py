@@ -13,6 +13,7 @@ from collections import Counter
 import pytest
 from tests.kit.simulation import run_history
 
+from holdfast.core.gate import GateKind
 from holdfast.core.lifecycle import MOVES
 from holdfast.core.task import AttemptEnd, Cause, State, SubmitOutcome
 
@@ -35,6 +36,8 @@ EVENTS = (
     "commit clashed",
     "commit repeated",
     "worker buried",
+    *(f"blocked by {kind}" for kind in GateKind),
+    "told of",
 )
 
 

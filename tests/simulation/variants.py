@@ -301,8 +301,8 @@ class WritesHalfACommit(MemoryStore):
 
     def _write_changes(self, changes: Changes, now: int) -> Sequence[Added]:
         added = super()._write_changes(changes._replace(records=()), now)
-        records = decided(changes, self._kept(changes), ())
-        self._write_records(records, changes.id, now)
+        fresh = decided(changes, self._kept(changes), ())
+        self._write_records(fresh.records, changes.id, now)
         return added
 
 

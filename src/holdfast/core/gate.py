@@ -76,9 +76,9 @@ def place_of(name: str) -> tuple[int, str]:
 
 def to_pass(lock: str | None, gates: Iterable[Gate]) -> tuple[Gate, ...]:
     """All gates of a task, its lock among them, in the order of passing."""
-    if lock is None and not gates:
-        return ()
     own = () if lock is None else (Gate(GateKind.LOCK, lock),)
+    if not gates:
+        return own
     named = {gate.name: gate for gate in (*gates, *own)}
     return tuple(sorted(named.values(), key=lambda gate: (_ORDER[gate.kind], gate.name)))
 

@@ -18,6 +18,7 @@ from tests.kit.simulation.world import Process, World
 
 from holdfast.core.attempt import CLASHES, Claim, Report, Settlement
 from holdfast.core.fleet import WorkerInfo
+from holdfast.core.gate import Count
 from holdfast.core.ids import uuid7
 from holdfast.core.lifecycle import (
     Failed,
@@ -94,7 +95,7 @@ def new_task(world: World) -> NewTask:
     priority = rng.choice(tuple(Priority))
     new = NewTask(
         id=uuid7(world.clock.wall_us // 1000, rng.getrandbits(74)),
-        name=NAMES[2] if pick() < 0.05 else rng.choice(NAMES[:2]),
+        name=NAMES[2] if pick() < 0.03 else rng.choice(NAMES[:2]),
         payload=b"{}",
         queue=rng.choice(QUEUES),
         priority=priority,
@@ -389,8 +390,10 @@ def changes(world: World) -> Changes:
     """A record or two of few, of a version that may be right, and perhaps tasks and counts."""
     rng = world.rng
     number = rng.choice((1, 2, 3)) if world.gated.is_on else 1
-    tasks = [new_task(world) for _ in range(number)] if rng.random() < 0.6 else ()
-    tasks, counts = world.gated.fan(tasks) if tasks else ((), ())
+    tasks: Sequence[NewTask] = ()
+    counts: Sequence[Count] = ()
+    if rng.random() < 0.6:
+        tasks, counts = world.gated.fan([new_task(world) for _ in range(number)])
     keys = rng.sample(("a", "b", "c"), rng.choice((1, 1, 2)))
     versions = (None, 0, 0, 1, 1, 2, 3)
     puts: list[Put | Delete] = [

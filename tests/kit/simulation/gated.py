@@ -42,7 +42,7 @@ class Gated:
             return new
         gates = [self._gate() for _ in range(rng.choice((1, 1, 1, 2, 2, 3)))]
         unlike = {gate.name: gate for gate in gates}
-        counts = (f"latch:{self._group()}",) if rng.random() < 0.15 else ()
+        counts = (f"latch:{self._group()}",) if rng.random() < 0.3 else ()
         self._ids.append(new.id)
         return new._replace(gates=tuple(unlike.values()), counts=counts)
 

@@ -113,7 +113,7 @@ class History:
         world.spawn(committer, committer.live())
         operator = Operator(world, self._face(), self.ledger)
         world.spawn(operator, operator.live())
-        for _ in range(rng.choice((50, 120, 220))):
+        for _ in range(rng.choice((50, 110, 180))):
             self._keep_crew()
             if rng.random() < self.violence:
                 self._disturb()
@@ -127,6 +127,10 @@ class History:
         """Nothing fails any more: now everything must come to its end."""
         self.faults.heal()
         self.world.is_healing = True
+        for rescuer in self.rescuers[1:]:
+            self.world.kill(rescuer)
+        for worker in self.workers[2:]:
+            worker.draining = True
         for queue in QUEUES:
             self.ledger.resumed(queue, self.setup.drive(pauses.resume(self.store, queue)))
         shut = [name for name, capacity in self.ledger.book.gates.pins.items() if capacity == 0]

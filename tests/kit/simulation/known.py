@@ -29,9 +29,9 @@ class Known:
 
     __slots__ = (
         "ahead", "attempt", "cancel_requested", "cause", "causes", "charged", "counts",
-        "crash_count", "ends", "expires", "fence", "finished", "gates", "names", "new", "past", "place",
-        "rank", "reason", "refused", "result", "retrying", "run_at", "state", "was", "worker",
-        "workers",
+        "crash_count", "ends", "expires", "fence", "finished", "gates", "names", "new", "past",
+        "place", "rank", "reason", "refused", "result", "retrying", "run_at", "state", "was",
+        "worker", "workers",
     )  # fmt: skip
 
     def __init__(self, new: NewTask, run_at: int, expires: int | None) -> None:

@@ -229,12 +229,10 @@ class Ledger:
         if len(settlements) == 1:
             self.book.gates.shut.clear()  # nobody came before its latches were closed
         self._watch(tells=True)
-        for task_id, rule in touched.items():
-            if task_id in self.book.tasks:
-                self._compare(task_id, rule)
-        for settlement in settlements:
-            if settlement.also is not None:
-                self._compare_records(settlement.also, records)
+        for task_id in touched.keys() & self.book.tasks.keys():
+            self._compare(task_id, touched[task_id])
+        for also in [s.also for s in settlements if s.also is not None]:
+            self._compare_records(also, records)
 
     def reported(self, reports: Sequence[Report], refusals: Sequence[Refusal]) -> None:
         refused = {(r.task_id, r.attempt, r.worker_id) for r in refusals}

@@ -75,7 +75,8 @@ class ObservedStore(NoTransactions):
         self._faults = faults
         self._drive = drive
         self._is_rescuer = is_rescuer
-        self.passed_on = tell_nobody  # the ledger is told by the store itself
+        # Nobody is told here: the store itself tells the ledger.
+        self.passed_on: Callable[[Mapping[str, int]], None] = tell_nobody
 
     @property
     def url(self) -> str:

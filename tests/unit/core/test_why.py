@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from holdfast.core.fleet import WorkerStatus
+from holdfast.core.gate import GateState
 from holdfast.core.stats import Standing
 from holdfast.core.task import Cause, Priority, Reason, State, Task, TaskId, WorkerId
 from holdfast.core.why import explain
@@ -40,7 +41,8 @@ def standing(task: Task = PLAIN, **given: Any) -> Standing:
         queue_paused=False,
         ahead=0,
         ahead_cap=1000,
-        lock_holder=None,
+        gate=None,
+        ahead_at_gate=None,
         workers=(worker_info(),),
     )
     return replace(plain, **given)
@@ -149,12 +151,68 @@ def test_a_paused_queue_comes_with_the_command_that_resumes_it() -> None:
     assert "holdfast queue resume default" in sentence
 
 
-def test_a_taken_lock_names_its_holder() -> None:
-    task = replace(PLAIN, state=State.BLOCKED, lock="doc:1")
+@pytest.mark.parametrize(
+    ("gate", "ahead", "code", "sentence"),
+    [
+        (
+            GateState(name="lock:doc:1", held=1, holder=TaskId("other")),
+            0,
+            "locked",
+            "Its lock 'doc:1' is held by task other; it is next there.",
+        ),
+        (
+            GateState(name="lock:doc:1", held=1),
+            2,
+            "locked",
+            "Its lock 'doc:1' is held by another task; 2 before it there.",
+        ),
+        (
+            GateState(name="limit:acme", capacity=3, held=3),
+            1000,
+            "limited",
+            (
+                "Its limit 'acme' is used up: 3 of 3 are ready or running; "
+                "1000 or more before it there."
+            ),
+        ),
+        (
+            GateState(name="share:eve", capacity=2, held=2),
+            1,
+            "share_used",
+            "Its share 'eve' is used up: 2 of 2 are in line or running; 1 before it there.",
+        ),
+        (
+            GateState(name="rate:mail", capacity=5, opens_at=NOW + timedelta(seconds=9)),
+            0,
+            "rate_limited",
+            (
+                "Its rate 'mail' is used up: 5 a period; the next may at 12:00:09 UTC; "
+                "it is next there."
+            ),
+        ),
+        (
+            GateState(name="breaker:api", capacity=0, pinned=True),
+            0,
+            "breaker_open",
+            "Its breaker 'api' lets 0 through for now; it is next there.",
+        ),
+        (GateState(name="latch:t1", left=2), 7, "dependency", "It waits for 't1': 2 to go."),
+        (
+            GateState(name="latch:t1", is_open=True),
+            7,
+            "let_through",
+            "What it waits for, 't1', has come; it is let through.",
+        ),
+    ],
+)
+def test_a_closed_gate_is_named_with_the_place_before_it(
+    gate: GateState, ahead: int, code: str, sentence: str
+) -> None:
+    task = replace(PLAIN, state=State.BLOCKED)
 
-    found = explain(standing(task, ahead=None, lock_holder=TaskId("other")))
+    found = explain(standing(task, ahead=None, gate=gate, ahead_at_gate=ahead))
 
-    assert found.reasons == (("locked", "Its lock 'doc:1' is held by task other."),)
+    assert found.reasons == ((code, sentence),)
 
 
 def test_no_worker_at_all_is_told() -> None:

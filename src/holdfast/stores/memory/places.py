@@ -97,7 +97,9 @@ class Places:
 
     def line_up(self, task_id: TaskId) -> None:
         """Make a task ready."""
-        task = self.tasks[task_id] = replace(self.tasks[task_id], state=State.QUEUED)
+        task = self.tasks[task_id]
+        if task.state is not State.QUEUED:
+            self.tasks[task_id] = replace(task, state=State.QUEUED)
         self.ready.add(task.rank, task_id)
 
     def park(self, parked: Parked) -> str:
