@@ -204,7 +204,8 @@ class NeverLooksAgain(BrokenGates):
     """Time opens no rate."""
 
     class kind(Gates):  # noqa: N801
-        def look_again(self, now: int) -> None: ...
+        def to_look_at(self, now: int) -> set[str]:
+            return set()
 
 
 class PromisesRatesTooLate(BrokenGates):

@@ -43,5 +43,5 @@ def test_every_promise_holds_on_sqlite(first: int, drive: LoopDrive, tmp_path: P
         return SQLiteStore(next(paths), clock=clock)
 
     for seed in range(first, first + 10):
-        verdict = run_history(seed, Setup(store=fresh, drive=drive, gates=False))
+        verdict = run_history(seed, Setup(store=fresh, drive=drive))
         assert not verdict.broken, str(verdict)

@@ -28,6 +28,7 @@ from holdfast.core.task import (
 from holdfast.errors import IdempotencyConflict, StoreUnavailable
 from holdfast.ports.clock import Clock
 from holdfast.ports.store import Store
+from holdfast.stores.keys import Plan
 from holdfast.stores.memory import MemoryStore
 
 
@@ -291,7 +292,7 @@ class PromisesWorkTooLate(MemoryStore):
 class IgnoresVersions(MemoryStore):
     """Lets whoever comes last win."""
 
-    def _write_changes(self, changes: Changes, now: int) -> Sequence[Added]:
+    def _write_changes(self, changes: Changes, now: int) -> Plan:
         blind = [change._replace(version=None) for change in changes.records]
         return super()._write_changes(changes._replace(records=blind), now)
 
@@ -299,11 +300,11 @@ class IgnoresVersions(MemoryStore):
 class WritesHalfACommit(MemoryStore):
     """Adds the tasks of a commit before it looks at the versions of its records."""
 
-    def _write_changes(self, changes: Changes, now: int) -> Sequence[Added]:
-        added = super()._write_changes(changes._replace(records=()), now)
+    def _write_changes(self, changes: Changes, now: int) -> Plan:
+        plan = super()._write_changes(changes._replace(records=()), now)
         fresh = decided(changes, self._kept(changes), ())
         self._write_records(fresh.records, changes.id, now)
-        return added
+        return plan
 
 
 class ForgetsItsCommits(MemoryStore):

@@ -17,7 +17,6 @@ from tests.kit.simulation.world import Until, World
 
 from holdfast import pauses
 from holdfast.core.attempt import CLASHES, Claim, Claimed, History, Refusal, Report, Settlement
-from holdfast.core.callback import Callback
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.gate import GateState
 from holdfast.core.query import Order, Page, TaskFilter
@@ -284,16 +283,6 @@ class ObservedStore(NoTransactions):
     async def resume(self, queue: str) -> bool:
         return await self._call(
             lambda: pauses.resume(self._store, queue), lambda new: self._ledger.resumed(queue, new)
-        )
-
-    async def due_callbacks(self, *, limit: int, lease: float) -> Sequence[Callback]:
-        return await self._call(lambda: self._store.due_callbacks(limit=limit, lease=lease))
-
-    async def callback_done(
-        self, callback: Callback, *, retry_in: float | None, error: str | None
-    ) -> bool:
-        return await self._call(
-            lambda: self._store.callback_done(callback, retry_in=retry_in, error=error)
         )
 
     async def record(self, kind: str, key: str) -> Record | None:

@@ -14,9 +14,8 @@ from typing import Final
 from pymongo import DeleteOne, UpdateOne
 
 from holdfast.core.gate import PARKED_CAP, GateKind, GateState, key_of, kind_of
-from holdfast.core.passing import GateRow
+from holdfast.core.passing import GateRow, state_of
 from holdfast.core.task import TaskId
-from holdfast.stores.columns import as_time
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import Document
@@ -55,19 +54,10 @@ async def gate_states(db: Collections, found: Sequence[Document]) -> Sequence[Ga
         is_lock = row.kind is GateKind.LOCK
         holder = holders.get(key_of(row.name)) if is_lock else None
         line = {"waits_for": row.name}
-        state = GateState(
-            name=row.name,
-            capacity=row.allowed,
-            pinned=row.pinned is not None,
-            held=int(holder is not None) if is_lock else row.held,
-            parked=await db.tasks.count_documents(line, limit=PARKED_CAP),
-            holder=holder,
-            opens_at=None if row.look_at is None else as_time(row.look_at),
-            left=row.left,
-            failed=row.failed,
-            is_open=row.opened_at is not None,
-        )
-        states.append(state)
+        parked = await db.tasks.count_documents(line, limit=PARKED_CAP)
+        if is_lock:
+            row.held = int(holder is not None)
+        states.append(state_of(row, parked, holder))
     return states
 
 

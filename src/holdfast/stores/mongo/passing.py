@@ -61,8 +61,10 @@ class Effect:
         """The gate, if nobody has made it before and this makes it."""
         if self.comer is not None:
             return GateRow(name, self.comer.capacity, span_us(self.comer.period))
-        made = self.is_up or (self.pin is not None and self.pin.capacity is not None)
-        return GateRow(name) if made else None
+        if self.is_up:
+            return GateRow(name)
+        is_pinned = self.pin is not None and self.pin.capacity is not None
+        return GateRow(name, capacity=0) if is_pinned else None
 
     def does_nothing(self, row: GateRow) -> bool:
         """Whether it only says what is known."""

@@ -137,7 +137,7 @@ def set_capacities(unit: Unit, capacities: Collection[Capacity]) -> set[str]:
     if not capacities:
         return set()
     pinned = dict(capacities)
-    rows = {name: GateRow(name) for name in pinned}
+    rows = {name: GateRow(name, capacity=0) for name in pinned}
     rows |= {row.name: row for row in gate_rows(unit.db, pinned)}
     for name, capacity in pinned.items():
         rows[name].pinned = capacity

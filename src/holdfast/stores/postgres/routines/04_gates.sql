@@ -154,15 +154,28 @@ LANGUAGE plpgsql
 AS $$
 DECLARE
     there text[];
+    is_unsaid boolean; -- of one that an operator made nobody has said yet how many may pass
 BEGIN
     IF EXISTS (SELECT 1 FROM holdfast.blocked AS b WHERE b.flags & 512 <> 0) AND EXISTS (
         SELECT 1 FROM holdfast.blocked AS b WHERE b.flags & 512 <> 0 AND b.gate = ANY (names)
     ) THEN
         PERFORM pg_advisory_xact_lock(hashtext('holdfast'), 10 + stage);
     END IF;
-    there := ARRAY(
-        SELECT g.name FROM holdfast.gate AS g WHERE g.name = ANY (names) ORDER BY g.name FOR UPDATE
-    );
+    SELECT coalesce(array_agg(g.name), '{}'), bool_or(g.capacity = 0) INTO there, is_unsaid
+    FROM (
+        SELECT gate.name, gate.capacity FROM holdfast.gate
+        WHERE gate.name = ANY (names) ORDER BY gate.name FOR UPDATE
+    ) AS g;
+    IF is_unsaid THEN
+        UPDATE holdfast.gate AS g SET capacity = s.capacity, period = s.period
+        FROM unnest(names) AS n (name)
+        CROSS JOIN LATERAL (
+            SELECT b.id FROM holdfast.blocked AS b WHERE b.gate = n.name ORDER BY b.rank, b.id LIMIT 1
+        ) AS first
+        CROSS JOIN LATERAL (SELECT * FROM holdfast.task WHERE task.id = first.id OFFSET 0) AS t
+        CROSS JOIN LATERAL holdfast.specs_of(t.gates) AS s
+        WHERE s.name = n.name AND g.name = n.name AND g.capacity = 0;
+    END IF;
     IF cardinality(there) = cardinality(names) OR stage = 0 THEN
         RETURN;
     END IF;
@@ -522,8 +535,8 @@ DECLARE
     at bigint := holdfast.now_us(change_gates.now);
 BEGIN
     PERFORM holdfast.count_down(latches, numbers, failed, at);
-    INSERT INTO holdfast.gate AS g (name, pinned)
-    SELECT c.name, c.capacity FROM unnest(gates, capacities) AS c (name, capacity) ORDER BY c.name
+    INSERT INTO holdfast.gate AS g (name, capacity, pinned)
+    SELECT c.name, 0, c.capacity FROM unnest(gates, capacities) AS c (name, capacity) ORDER BY c.name
     ON CONFLICT (name) DO UPDATE SET pinned = excluded.pinned;
     PERFORM holdfast.settle_gates(latches || gates, '{}', at);
     RETURN holdfast.passed_on();
