@@ -11,8 +11,8 @@ can be run again, alone.
 To simulate a store of your own, give its factory: `run_history(seed, Setup(store=...))`. A store
 that really waits (for a disk, a server) needs a `Drive` that runs its coroutines on an event loop.
 
-Read in this order: `world` (time and turns), `observed` (a store with faults), `book` and `ledger`
-(what must be true), `actors`, `history`.
+Read in this order: `world` (time and turns), `observed` (a store with faults), `book`, `gate_book`
+and `ledger` (what must be true), `actors` and `gated`, `history`.
 """
 
 from tests.kit.simulation.history import Setup, Verdict, run_history
