@@ -12,8 +12,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import islice
-from types import TracebackType
-from typing import Self
 
 from holdfast.core.attempt import (
     CLASHES,
@@ -38,6 +36,7 @@ from holdfast.ports.clock import Clock
 from holdfast.stores.callees import Tell, callees, tell_nobody
 from holdfast.stores.keys import KeyBook, Plan
 from holdfast.stores.memory.fleet import KeepsWorkers
+from holdfast.stores.memory.opening import NothingToOpen
 from holdfast.stores.memory.places import Places
 from holdfast.stores.memory.records import KeepsRecords
 from holdfast.stores.refusing import NoTransactions
@@ -58,7 +57,7 @@ _AHEAD_CAP = 1000
 _MINUTE = 60_000_000
 
 
-class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
+class MemoryStore(KeepsWorkers, KeepsRecords, NothingToOpen, NoTransactions):
     """All of `ports.store.Store`, without durability. Usable from any thread and event loop."""
 
     url = "memory://"
@@ -321,35 +320,6 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NoTransactions):
             running = (self._tasks[task_id] for task_id in sorted(self._places.running))
             lost = (t for t in running if t.worker_id and not self._is_alive(t.worker_id))
             return [Claim.of(task) for task in islice(lost, limit)]
-
-    # Schema: there is none to speak of.
-
-    async def schema_version(self) -> int:
-        return 1
-
-    async def migrate(self) -> Sequence[int]:
-        return ()
-
-    async def check(self) -> Sequence[str]:
-        return ()
-
-    async def open(self) -> None:
-        pass
-
-    async def close(self) -> None:
-        pass
-
-    async def __aenter__(self) -> Self:
-        await self.open()
-        return self
-
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        await self.close()
 
     def _tell(self) -> None:
         """Tell of those whom gates let pass."""
