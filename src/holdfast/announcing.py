@@ -1,7 +1,7 @@
 """Says in the log what became of tasks: the same words for every worker, rescuer and server.
 
 Starts, completions, retries and releases are news where there are few, and noise where there are
-thousands a second: a `Gate` lets the first of them through. Every other change of a task's state is
+thousands a second: an `Announcer` says the first of them. Every other change of a task's state is
 always said.
 """
 
@@ -92,7 +92,7 @@ def _about(task: Task) -> dict[str, Any]:
     return {"task_id": task.id, "task_name": task.name, "trace_id": task.trace_id}
 
 
-class Gate:
+class Announcer:
     """Lets the first `MOST_SHOWN` lines of each `PERIOD` through.
 
     `open` is all that a hot path looks at. At `debug` it never closes, above `info` it never opens.

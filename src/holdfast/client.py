@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
 
 from holdfast import pauses
-from holdfast.announcing import Gate, announce_cancelled, announce_requeued
+from holdfast.announcing import Announcer, announce_cancelled, announce_requeued
 from holdfast.core import keys
 from holdfast.core.attempt import History
 from holdfast.core.callback import notice_id, requeues, with_notices
@@ -69,7 +69,7 @@ class Client:
         self.new_tasks = self._maker.make
         """The tasks of calls, for somebody else to store."""
         self._clock: tuple[datetime, float] | None = None
-        self._gate = Gate(log)
+        self._announcer = Announcer(log)
 
     @cached_property
     def remote(self) -> RemoteWorkers:
@@ -401,8 +401,8 @@ class Client:
         self, tasks: Sequence[NewTask], added: Sequence[Added], number: int
     ) -> Sequence[Added]:
         """The answers to those that were called for, without those to their notices."""
-        if self._gate.is_open():
-            self._gate.submitted(tasks[:number], added[:number])
+        if self._announcer.is_open():
+            self._announcer.submitted(tasks[:number], added[:number])
         return added[:number]
 
     def _refuse_to_wait_for_itself(self) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from holdfast.announcing import Gate
+from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim, Refusal
 from holdfast.core.lifecycle import Outcome
 from holdfast.core.task import TaskId
@@ -19,11 +19,11 @@ from holdfast.ports.store import TaskStore
 class Settling:
     """Judge, save, say so in the log, wake whoever became ready."""
 
-    def __init__(self, store: TaskStore, judge: Judge, waker: Waker, gate: Gate) -> None:
+    def __init__(self, store: TaskStore, judge: Judge, waker: Waker, announcer: Announcer) -> None:
         self._store = store
         self._judge = judge
         self._waker = waker
-        self._gate = gate
+        self._announcer = announcer
 
     async def settle(self, ended: Sequence[tuple[Claim, Outcome]]) -> Mapping[TaskId, Refusal]:
         """These attempts of different tasks have ended thus. Returns those that were refused, since
@@ -37,6 +37,6 @@ class Settling:
         refused = {refusal.task_id: refusal for refusal in refusals}
         saved = [pair for pair in pairs if pair[0].task_id not in refused]
         for pair in saved:
-            self._gate.ended(*pair)
+            self._announcer.ended(*pair)
         self._waker.saved((claim.queue, claim.lock, settled) for claim, settled in saved)
         return refused

@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from holdfast.announcing import Gate
+from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.fleet import HTTP, WorkerInfo, WorkerStatus, held_by, is_internal
 from holdfast.core.query import running_on
@@ -60,13 +60,13 @@ class RemoteWorkers:
     ) -> None:
         self._store = store
         self._settings = settings
-        self._gate = Gate(log)
+        self._announcer = Announcer(log)
         judge = Judge(registry, settings)
         self.timeout_of = judge.timeout_of
         """How many seconds an attempt may take, if there is a limit."""
         # It must tell others of all that they would not find soon by looking: it runs nothing.
         self._waker = Waker(dispatcher.wake, nudge=self._nudge, ahead=settings.poll)
-        settling = Settling(store, judge, self._waker, self._gate)
+        settling = Settling(store, judge, self._waker, self._announcer)
         self._leases = Leases(store, settling, judge.timeout_of, grace=grace)
         self._registrations = Registrations(store, heartbeat=settings.heartbeat)
         self._results = Results(
@@ -240,8 +240,8 @@ class RemoteWorkers:
     def _claimed(self, claims: Sequence[Claim]) -> None:
         for claim in claims:
             self._leases.add(claim)
-            if self._gate.is_open():
-                self._gate.started(claim)
+            if self._announcer.is_open():
+                self._announcer.started(claim)
 
     def _nudge(self, due_in: float) -> None:
         self._polls.nudge(due_in)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from holdfast.announcing import Gate
+from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim, Refusal, Settlement
 from holdfast.core.lifecycle import Outcome, Succeeded, settle
 from holdfast.core.task import TaskId
@@ -35,13 +35,13 @@ class Outcomes:
         save: Callable[[Settlement], None],
         waker: Waker,
         forget: Callable[[TaskId], None],
-        gate: Gate,
+        announcer: Announcer,
     ) -> None:
         self._forgetful = registry.forgetful
         self._forget = forget
         self._save = save
         self._waker = waker
-        self._gate = gate
+        self._announcer = announcer
         self._remembered: dict[tuple[TaskId, int], _Remembered] = {}
         self.decide = Judge(registry, settings).settle
         """What the task becomes, for somebody else to save."""
@@ -52,13 +52,13 @@ class Outcomes:
             settlement = settle(claim, outcome, backoff=no_retry, crash_limit=1)
             is_forgotten = claim.name in self._forgetful
             must_remember = is_forgotten or claim.lock is not None or outcome.also is not None
-            if self._gate.open:
-                self._gate.completed(claim)
+            if self._announcer.open:
+                self._announcer.completed(claim)
         else:
             is_forgotten = False
             settlement = self.decide(claim, outcome)
             must_remember = claim.lock is not None or settlement.cause is not None
-            self._gate.ended(claim, settlement)
+            self._announcer.ended(claim, settlement)
         if must_remember:
             self._remembered[claim.task_id, claim.attempt] = _Remembered(claim, is_forgotten)
         self._save(settlement)
@@ -66,8 +66,8 @@ class Outcomes:
 
     def completed(self, claim: Claim) -> None:
         """This one is on disk already, by its handler's own transaction."""
-        if self._gate.open:
-            self._gate.completed(claim)
+        if self._announcer.open:
+            self._announcer.completed(claim)
         if claim.name in self._forgetful:
             self._forget(claim.task_id)
         if claim.lock is not None:

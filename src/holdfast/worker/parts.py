@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 
-from holdfast.announcing import Gate
+from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim, Refusal, Settlement
 from holdfast.core.fleet import knows
 from holdfast.core.lifecycle import Outcome
@@ -66,7 +66,7 @@ class Parts:
         self._loop = loop
         self._elsewhere: dict[Executor, Runner] = {}
         pace = Pace(settings.concurrency)
-        self._gate = Gate(log, self._gate_closed)
+        self._announcer = Announcer(log, self._announcer_closed)
         self._counting: asyncio.TimerHandle | None = None
         self._counted_from = 0, 0.0
         self.deadlines = Deadlines(loop)
@@ -95,7 +95,7 @@ class Parts:
             save=self.settler.put,
             waker=self.waker,
             forget=self.forgetter.note,
-            gate=self._gate,
+            announcer=self._announcer,
         )
         settle = around_settle(registry, self.outcomes.enter)
         self._coroutines = CoroutineRunner(loop, self.deadlines, self._still_runs)
@@ -112,7 +112,7 @@ class Parts:
             too_old=settings.lease / 3,
             confirm=self.membership.confirm,
             unfit=self._unfit,
-            gate=self._gate,
+            announcer=self._announcer,
             stop_grace=settings.stop_grace,
             host=WorkerTransactionHost(store, loop, self.reporter, self.outcomes.completed),
         )
@@ -171,14 +171,14 @@ class Parts:
     def _clashed(self, refusal: Refusal) -> None:
         self.outcomes.clashed(refusal)
 
-    def _gate_closed(self, seconds: float) -> None:
+    def _announcer_closed(self, seconds: float) -> None:
         """So many start and end that single ones are shown no more: count them instead."""
         self._counted_from = self.settler.saved, self._loop.time()
         self._counting = self._loop.call_later(seconds, self._count)
 
     def _count(self) -> None:
         before, since = self._counted_from
-        unsaid, self._counting = self._gate.unsaid, None
+        unsaid, self._counting = self._announcer.unsaid, None
         log.info(
             "worker.throughput",
             worker_id=self.membership.id,
@@ -187,7 +187,7 @@ class Parts:
             released=unsaid[State.QUEUED],
             seconds=round(self._loop.time() - since, 3),
         )
-        self._gate.renew()
+        self._announcer.renew()
 
     def _lost(self, worker_id: WorkerId) -> None:
         self.buffer.drop(worker_id)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from holdfast.announcing import Gate
+from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Outcome, Released, Stopped, Unfit
 from holdfast.core.task import TaskId, WorkerId
@@ -63,7 +63,7 @@ class Slots:
         too_old: float,
         confirm: Callable[[WorkerId], Awaitable[bool]],
         unfit: Callable[[Claim], Awaitable[float | None]],
-        gate: Gate,
+        announcer: Announcer,
         stop_grace: float = 0.0,
         host: TransactionHost | None = None,
     ) -> None:
@@ -77,7 +77,7 @@ class Slots:
         self._too_old = too_old
         self._confirm = confirm
         self._unfit = unfit
-        self._gate = gate
+        self._announcer = announcer
         self._stop_grace = stop_grace
         self._host = host
         self._is_leaving = False
@@ -296,8 +296,8 @@ class Slots:
         if claim.cancel_requested:
             self._settle(claim, Stopped())
             return None
-        if self._gate.open:
-            self._gate.started(claim)
+        if self._announcer.open:
+            self._announcer.started(claim)
         timeout = definition.timeout_of(claim)
         deadline = None if timeout is None else now + timeout
         return Run(claim, definition, deadline, self._report, now, self._host, self._stop_grace)

@@ -1,4 +1,4 @@
-"""Which lines about attempts a gate lets through, and what it counts instead."""
+"""Which lines about attempts a announcer lets through, and what it counts instead."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from tests.unit.worker.runs import a_claim
 
-from holdfast.announcing import MOST_SHOWN, Gate
+from holdfast.announcing import MOST_SHOWN, Announcer
 from holdfast.core.attempt import Claim, Settlement
 from holdfast.core.lifecycle import Failed
 from holdfast.core.task import State
@@ -26,8 +26,8 @@ def shown(caplog: pytest.LogCaptureFixture) -> Shown:
 
 
 @pytest.fixture
-def gate(shown: Shown) -> Gate:
-    return Gate(EventLog("holdfast.test"), lambda _seconds: None)
+def announcer(shown: Shown) -> Announcer:
+    return Announcer(EventLog("holdfast.test"), lambda _seconds: None)
 
 
 def failed_for_good(claim: Claim) -> Settlement:
@@ -35,35 +35,35 @@ def failed_for_good(claim: Claim) -> Settlement:
 
 
 def test_of_many_retries_and_releases_the_first_are_shown_and_the_others_counted(
-    gate: Gate, shown: Shown
+    announcer: Announcer, shown: Shown
 ) -> None:
     claim = a_claim()
 
     for _ in range(MOST_SHOWN):
-        gate.ended(claim, failure(claim))
-        gate.ended(claim, release(claim))
+        announcer.ended(claim, failure(claim))
+        announcer.ended(claim, release(claim))
 
     assert shown() == {"task.retrying": MOST_SHOWN / 2, "task.released": MOST_SHOWN / 2}
-    assert gate.unsaid == {State.RETRYING: MOST_SHOWN / 2, State.QUEUED: MOST_SHOWN / 2}
+    assert announcer.unsaid == {State.RETRYING: MOST_SHOWN / 2, State.QUEUED: MOST_SHOWN / 2}
 
 
-def test_failures_for_good_and_rescues_are_always_shown(gate: Gate, shown: Shown) -> None:
+def test_failures_for_good_and_rescues_are_always_shown(announcer: Announcer, shown: Shown) -> None:
     claim = a_claim()
 
     for _ in range(MOST_SHOWN + 1):
-        gate.ended(claim, failed_for_good(claim))
-        gate.ended(claim, loss(claim))
+        announcer.ended(claim, failed_for_good(claim))
+        announcer.ended(claim, loss(claim))
 
     assert shown() == {"task.failed": MOST_SHOWN + 1, "task.rescued": MOST_SHOWN + 1}
 
 
-def test_a_new_period_counts_anew(gate: Gate, shown: Shown) -> None:
+def test_a_new_period_counts_anew(announcer: Announcer, shown: Shown) -> None:
     claim = a_claim()
     for _ in range(MOST_SHOWN + 1):
-        gate.ended(claim, failure(claim))
+        announcer.ended(claim, failure(claim))
 
-    gate.renew()
-    gate.ended(claim, failure(claim))
+    announcer.renew()
+    announcer.ended(claim, failure(claim))
 
     assert shown() == {"task.retrying": MOST_SHOWN + 1}
-    assert not gate.unsaid
+    assert not announcer.unsaid

@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 
-from holdfast.announcing import Gate
+from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim
 from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.lifecycle import WorkerLost
@@ -51,7 +51,7 @@ class Rescuer:
         self._clock = clock
         self._waker = waker or Waker(dispatcher.wake)
         # A lost worker needs no definitions: its tasks are charged nothing, and wait for nothing.
-        self._settling = Settling(store, Judge({}, settings), self._waker, Gate(log))
+        self._settling = Settling(store, Judge({}, settings), self._waker, Announcer(log))
         self._sweep = min(settings.sweep, settings.lease / 4)
         self._silent: dict[WorkerId, tuple[int, float]] = {}
         self._looked_at: float | None = None
