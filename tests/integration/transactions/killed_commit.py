@@ -11,6 +11,7 @@ import sys
 from collections.abc import Sequence
 
 from holdfast.core.attempt import Claim
+from holdfast.core.gate import Count
 from holdfast.core.record import Changes, Put
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.ports.store import Store
@@ -25,11 +26,17 @@ WORKER = WorkerId("victim")
 
 
 def changes_of(ids: Sequence[str]) -> Changes:
-    """Two tasks, and two records that must be new; the first id is that of the commit."""
+    """Two tasks, two records that must be new, and a latch that is counted up; the first id is that
+    of the commit.
+    """
     commit, *tasks = ids
     new = [new_task(id=TaskId(each), queue=QUEUE, idempotency_key=each) for each in tasks]
     records = [Put(KIND, f"{commit}/{n}", "{}", version=0) for n in (1, 2)]
-    return Changes(commit, new, records, WINDOW)
+    return Changes(commit, new, records, WINDOW, [Count(latch_of(commit), 2)])
+
+
+def latch_of(commit: str) -> str:
+    return f"latch:of {commit}"
 
 
 async def commit(store: Store, ids: Sequence[str]) -> None:

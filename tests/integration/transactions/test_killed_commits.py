@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from pymongo import MongoClient
-from tests.integration.transactions.killed_commit import KIND, QUEUE, WAYS, WORKER
+from tests.integration.transactions.killed_commit import KIND, QUEUE, WAYS, WORKER, latch_of
 from tests.kit.servers.mongo import MongoServer
 
 from holdfast.core.query import TaskFilter
@@ -117,8 +117,9 @@ async def seen(store: Store, way: str, ids: Sequence[str]) -> str:
     assert ended is not None
     is_completed = ended.state is State.COMPLETED or way == "commit"
     is_running = ended.state is State.RUNNING
-    if (len(tasks), versions, is_completed) == (2, [1, 1], True):
+    left = [latch.left for latch in await store.gates(names=[latch_of(ids[0])], limit=1)]
+    if (len(tasks), versions, left, is_completed) == (2, [1, 1], [2], True):
         return "all"
-    if (len(tasks), versions, is_running) == (0, [0, 0], True):
+    if (len(tasks), versions, left, is_running) == (0, [0, 0], [], True):
         return "nothing"
-    return f"{len(tasks)} tasks, records of versions {versions}, {ended.state}"
+    return f"{len(tasks)} tasks, records of versions {versions}, {left} to go, {ended.state}"
