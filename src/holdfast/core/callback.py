@@ -15,6 +15,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from holdfast.core.attempt import Event, History
+from holdfast.core.fleet import CALLBACKS
 from holdfast.core.gate import Gate, GateKind
 from holdfast.core.keys import stored_key
 from holdfast.core.record import Record
@@ -22,9 +23,6 @@ from holdfast.core.task import NewTask, State, Task, TaskId
 
 NAME: Final = "holdfast.callback"
 QUEUE: Final = "callbacks"
-CALLBACKS: Final = "callbacks"
-"""The capability of those who run notices."""
-
 PER_HOST: Final = 4
 RETRIES: Final = 9
 """With a backoff that doubles from five seconds, ten tries take about an hour and a half."""

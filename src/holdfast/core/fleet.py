@@ -13,7 +13,11 @@ HTTP = "http"
 """The kind of workers over HTTP, and the capability that each of them has. Tasks of a type that no
 Python worker can know require it.
 """
-_INTERNAL = (HTTP,)
+SERVER = "server"
+"""The kind of the worker that a server runs for callbacks; no app's tasks are for it."""
+CALLBACKS = "callbacks"
+"""The capability of those workers."""
+_INTERNAL = (HTTP, CALLBACKS)
 _HELD_BY = "token:"
 _KNOWS = "task:"
 _INTERNAL_BEGINNINGS = (_KNOWS, _HELD_BY)
@@ -74,8 +78,8 @@ class WorkerInfo:
     """A registered worker. `beats` counts its heartbeats: it is judged by whether it grows, never
     by a clock.
 
-    `queues` is None for a worker that serves every queue. `kind` is `python`, or `http` for one
-    that speaks to the service. `drain_requested`: an operator wants it to finish and leave.
+    `queues` is None for a worker that serves every queue. `kind` is `python`, `server`, or `http`
+    for one that speaks to the service. `drain_requested`: an operator wants it to finish and leave.
     `blocked_by` is the task whose body has kept its event loop for longer than a lease.
     """
 
@@ -105,3 +109,8 @@ class WorkerInfo:
     def serves(self, queue: str, requires: frozenset[str]) -> bool:
         """Whether this worker would take such a task."""
         return (self.queues is None or queue in self.queues) and requires <= self.capabilities
+
+
+def for_tasks(workers: Iterable[WorkerInfo]) -> list[WorkerInfo]:
+    """Those that apps' tasks may go to."""
+    return [worker for worker in workers if worker.kind != SERVER]

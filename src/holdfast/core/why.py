@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.core.callback import CALLBACKS
-from holdfast.core.fleet import HTTP, WorkerInfo, WorkerStatus, knows, shown_capabilities
+from holdfast.core.fleet import (
+    CALLBACKS,
+    HTTP,
+    WorkerInfo,
+    WorkerStatus,
+    for_tasks,
+    knows,
+    shown_capabilities,
+)
 from holdfast.core.gate import GateKind, key_of
 from holdfast.core.stats import Standing
 from holdfast.core.task import Reason, State, Task
@@ -150,9 +157,10 @@ def _later(task: Task) -> tuple[str, str]:
 
 
 def _nobody(task: Task, workers: tuple[WorkerInfo, ...]) -> list[tuple[str, str]]:
-    live = [w for w in workers if w.status is WorkerStatus.ACTIVE]
+    known = workers if CALLBACKS in task.requires else for_tasks(workers)
+    live = [w for w in known if w.status is WorkerStatus.ACTIVE]
     if not live:
-        leaving = any(w.status is WorkerStatus.DRAINING for w in workers)
+        leaving = any(w.status is WorkerStatus.DRAINING for w in known)
         text = "Every worker that is alive is leaving" if leaving else "No worker is alive"
         return [("no_worker", f"{text}; {_start_one_for(task, by_default='default')}.")]
     serving = [w for w in live if w.queues is None or task.queue in w.queues]

@@ -43,6 +43,7 @@ class Membership:
         settings: Settings,
         worker_id: WorkerId,
         *,
+        kind: str,
         start_heartbeat: StartHeartbeat,
         load: Callable[[], int],
         on_lost: Callable[[WorkerId], None],
@@ -50,6 +51,7 @@ class Membership:
         self._store = store
         self._settings = settings
         self._id = worker_id
+        self._kind = kind
         self._start_heartbeat = start_heartbeat
         self._load = load
         self._on_lost = on_lost
@@ -146,4 +148,5 @@ class Membership:
             capacity=settings.concurrency,
             load=self._load(),
             status=self._status,
+            kind=self._kind,
         )

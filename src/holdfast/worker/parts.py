@@ -57,6 +57,7 @@ class Parts:
         worker_id: WorkerId,
         app_spec: str | None,
         burst: bool,
+        kind: str,
         start_heartbeat: StartHeartbeat,
     ) -> None:
         loop = asyncio.get_running_loop()
@@ -74,6 +75,7 @@ class Parts:
             store,
             settings,
             worker_id,
+            kind=kind,
             start_heartbeat=start_heartbeat,
             load=lambda: self.slots.busy,
             on_lost=self._lost,

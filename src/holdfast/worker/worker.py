@@ -20,6 +20,7 @@ from typing import Any
 
 from holdfast import logs
 from holdfast.asyncio_tools.cancel import end
+from holdfast.core.fleet import SERVER
 from holdfast.core.task import WorkerId
 from holdfast.definitions.registry import Registry
 from holdfast.logs import EventLog
@@ -53,6 +54,7 @@ class Worker:
         *,
         app_spec: str | None = None,
         burst: bool = False,
+        kind: str = "python",
         start_heartbeat: StartHeartbeat | None = None,
     ) -> None:
         """Prepare a worker on an open store.
@@ -65,6 +67,7 @@ class Worker:
             app_spec: `module:attr` or `path.py:attr`, how a child process finds the app. Needed for
                 tasks of the process executor.
             burst: return from `run()` when nothing is ready, running or just about due.
+            kind: what it is shown as; one of a `server` leaves the maintenance to that.
             start_heartbeat: who beats for it; by default a small process of its own.
         """
         self._store = store
@@ -73,6 +76,7 @@ class Worker:
         self._settings = settings
         self._app_spec = app_spec
         self._burst = burst
+        self._kind = kind
         self._beat = start_heartbeat or self._own_heartbeat
         self._first_id = new_worker_id(settings)
         self._parts: Parts | None = None
@@ -113,6 +117,7 @@ class Worker:
             worker_id=self._first_id,
             app_spec=self._app_spec,
             burst=self._burst,
+            kind=self._kind,
             start_heartbeat=self._beat,
         )
         joining = asyncio.ensure_future(parts.membership.join())
@@ -207,6 +212,8 @@ class Worker:
             keep_ticking(parts.loop_watch, jitter=0.0),
             keep_ticking(DrainWatch(self._store, parts.membership, self._send_home)),
         ]
+        if self._kind == SERVER:
+            return chores
         agents = maintenance_agents(
             self._store, self._dispatcher, self._settings, own_id=lambda: parts.membership.id
         )

@@ -11,7 +11,6 @@ from uuid import uuid4
 from holdfast.app import Holdfast
 from holdfast.client import Client
 from holdfast.core.callback import (
-    CALLBACKS,
     NAME,
     OWED,
     QUEUE,
@@ -19,6 +18,7 @@ from holdfast.core.callback import (
     TIMEOUT,
     owed_notice,
 )
+from holdfast.core.fleet import CALLBACKS, SERVER
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.record import Changes, Delete
 from holdfast.core.retry import exponential
@@ -113,6 +113,7 @@ async def delivering(app: Holdfast) -> Worker:
         client.dispatcher,
         home.registry,
         settings,
+        kind=SERVER,
         # What it runs is no user's code: it cannot starve a thread.
         start_heartbeat=lambda id_: ThreadHeartbeat(client.store, id_, settings.heartbeat),
     )

@@ -15,7 +15,7 @@ from fastapi import APIRouter
 from starlette.requests import Request
 from starlette.responses import Response
 
-from holdfast.core.fleet import ALIVE
+from holdfast.core.fleet import ALIVE, for_tasks
 from holdfast.core.task import Json
 from holdfast.errors import HoldfastError, SchemaMismatch
 from holdfast.server.answers import answer
@@ -73,7 +73,9 @@ async def look(service: Service) -> Mapping[str, Json]:
         async with asyncio.timeout(PATIENCE):
             client = await service.verbs()
             now, lease = await client.now(), client.settings.lease
-            workers = [w.seen(now=now, lease=lease) for w in await client.store.workers()]
+            workers = [
+                w.seen(now=now, lease=lease) for w in for_tasks(await client.store.workers())
+            ]
             version, dispatcher = await client.schema_version(), await client.dispatcher.mode()
     except SchemaMismatch as error:
         wrong = {"missing": ["schema"], "store": "schema_mismatch", "schema_version": error.found}
