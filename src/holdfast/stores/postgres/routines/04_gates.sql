@@ -87,18 +87,11 @@ END $$;
 -- Whom gates have let pass in this transaction: lane=number, and so on.
 CREATE OR REPLACE FUNCTION holdfast.passed_on() RETURNS text
 LANGUAGE sql VOLATILE
-AS $$ SELECT nullif(current_setting('holdfast_gates.passed', true), '') $$;
+RETURN nullif(current_setting('holdfast_gates.passed', true), '');
 
-CREATE OR REPLACE FUNCTION holdfast.note_passed(passed text) RETURNS void
-LANGUAGE plpgsql
-AS $$
-BEGIN
-    IF passed IS NOT NULL THEN
-        PERFORM set_config(
-            'holdfast_gates.passed', concat_ws(' ', holdfast.passed_on(), passed), true
-        );
-    END IF;
-END $$;
+CREATE OR REPLACE FUNCTION holdfast.note_passed(passed text) RETURNS text
+LANGUAGE sql VOLATILE
+RETURN set_config('holdfast_gates.passed', concat_ws(' ', holdfast.passed_on(), passed), true);
 
 -- Lock the rows of these gates, as far as there are any.
 CREATE OR REPLACE FUNCTION holdfast.hold_gates(names text[]) RETURNS void
@@ -128,11 +121,17 @@ DECLARE
     names text[];
 BEGIN
     WHILE cardinality(touched) > 0 LOOP
-        stage := (SELECT min(holdfast.kind_of(t)) FROM unnest(touched) AS t);
-        SELECT
-            array_agg(DISTINCT t) FILTER (WHERE holdfast.kind_of(t) = stage),
-            array_agg(t) FILTER (WHERE holdfast.kind_of(t) <> stage)
-        INTO names, touched FROM unnest(touched) AS t;
+        IF cardinality(touched) = 1 THEN -- the same in fewer steps
+            stage := holdfast.kind_of(touched[1]);
+            names := touched;
+            touched := NULL;
+        ELSE
+            stage := (SELECT min(holdfast.kind_of(t)) FROM unnest(touched) AS t);
+            SELECT
+                array_agg(DISTINCT t) FILTER (WHERE holdfast.kind_of(t) = stage),
+                array_agg(t) FILTER (WHERE holdfast.kind_of(t) <> stage)
+            INTO names, touched FROM unnest(touched) AS t;
+        END IF;
         PERFORM holdfast.hold_line(stage, names);
         IF stage = 2 AND cardinality(came) > 0 THEN
             let_go := let_go || holdfast.step_back(ARRAY(
@@ -141,6 +140,7 @@ BEGIN
         END IF;
         came := holdfast.pass(stage, names, let_go, at, fresh);
         touched := touched || came;
+        EXIT WHEN cardinality(touched) = 0;
         let_go := ARRAY(SELECT l FROM unnest(let_go) AS l WHERE holdfast.kind_of(l) <> stage);
     END LOOP;
 END $$;
@@ -247,7 +247,8 @@ LANGUAGE plpgsql
 AS $$
 DECLARE
     all_late boolean := current_setting('transaction_isolation') <> 'read committed';
-    onward text[];
+    idle tid[];
+    onward holdfast.blocked[];
     passed text;
 BEGIN
     WITH touched AS (
@@ -291,22 +292,13 @@ BEGIN
     ), moved AS (
         DELETE FROM holdfast.blocked AS b
         WHERE b.ctid = ANY (ARRAY(SELECT unnest(l.rows) FROM line AS l))
-        RETURNING b.*, b.gates IS NULL OR b.passed + 1 = cardinality(b.gates) AS is_through
+        RETURNING b.*, b AS parked, b.gates IS NULL OR b.passed + 1 = cardinality(b.gates) AS is_through
     ), lined_up AS (
         INSERT INTO holdfast.ready (id, rank, lane, attempt, flags, late, expires_at)
         SELECT
             m.id, m.rank, m.lane, m.attempt, m.flags,
             all_late OR m.rank < coalesce(floor.pending, m.rank), m.expires_at
         FROM moved AS m LEFT JOIN holdfast.floor ON floor.lane = m.lane WHERE m.is_through
-    ), further AS (
-        INSERT INTO holdfast.blocked (
-            gate, rank, id, lane, attempt, flags, expires_at, passed, gates
-        )
-        SELECT
-            m.gates[m.passed + 2], m.rank, m.id, m.lane, m.attempt, m.flags, m.expires_at,
-            m.passed + 1, m.gates
-        FROM moved AS m WHERE NOT m.is_through
-        RETURNING gate
     ), after AS MATERIALIZED (
         SELECT
             l.*, coalesce(l.held, 0) + l.n AS now_held, recent.starts AS now_starts,
@@ -332,9 +324,6 @@ BEGIN
         ON CONFLICT (name) DO UPDATE SET
             held = excluded.held, starts = excluded.starts, look_at = excluded.look_at,
             holder = excluded.holder, lane = excluded.lane, rank = excluded.rank
-    ), forgotten AS (
-        DELETE FROM holdfast.gate AS g
-        WHERE g.ctid = ANY (ARRAY(SELECT a.row FROM after AS a WHERE a.is_idle))
     ), by_lane AS (
         SELECT
             m.lane, count(*) AS n,
@@ -346,11 +335,25 @@ BEGIN
         FROM by_lane AS b CROSS JOIN (VALUES ('blocked', -1), ('ready', 1)) AS change (kind, sign)
     )
     SELECT
-        (SELECT array_agg(DISTINCT f.gate) FROM further AS f),
+        (SELECT array_agg(a.row) FROM after AS a WHERE a.is_idle),
+        (SELECT array_agg(m.parked) FROM moved AS m WHERE NOT m.is_through),
         (SELECT string_agg(b.lane || '=' || b.told, ' ') FROM by_lane AS b WHERE b.told > 0)
-    INTO onward, passed;
-    PERFORM holdfast.note_passed(passed);
-    RETURN coalesce(onward, '{}');
+    INTO idle, onward, passed;
+    IF idle IS NOT NULL THEN
+        DELETE FROM holdfast.gate AS g WHERE g.ctid = ANY (idle);
+    END IF;
+    IF passed IS NOT NULL THEN
+        PERFORM holdfast.note_passed(passed);
+    END IF;
+    IF onward IS NULL THEN
+        RETURN '{}';
+    END IF;
+    INSERT INTO holdfast.blocked (gate, rank, id, lane, attempt, flags, expires_at, passed, gates)
+    SELECT
+        b.gates[b.passed + 2], b.rank, b.id, b.lane, b.attempt, b.flags, b.expires_at, b.passed + 1,
+        b.gates
+    FROM unnest(onward) AS b;
+    RETURN ARRAY(SELECT DISTINCT b.gates[b.passed + 2] FROM unnest(onward) AS b);
 END $$;
 
 -- Latches.
@@ -436,7 +439,9 @@ BEGIN
     )
     SELECT marked || array_agg(d.id), string_agg(d.lane || '=1', ' ') INTO marked, passed
     FROM done AS d WHERE d.id = ANY (ids);
-    PERFORM holdfast.note_passed(passed); -- claims pass over locked rows
+    IF passed IS NOT NULL THEN -- claims pass over locked rows
+        PERFORM holdfast.note_passed(passed);
+    END IF;
     IF lines IS NOT NULL THEN
         PERFORM holdfast.hold_gates(lines);
         WITH done AS (
