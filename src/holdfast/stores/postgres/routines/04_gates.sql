@@ -87,18 +87,11 @@ END $$;
 -- Whom gates have let pass in this transaction: lane=number, and so on.
 CREATE OR REPLACE FUNCTION holdfast.passed_on() RETURNS text
 LANGUAGE sql VOLATILE
-AS $$ SELECT nullif(current_setting('holdfast_gates.passed', true), '') $$;
+RETURN nullif(current_setting('holdfast_gates.passed', true), '');
 
-CREATE OR REPLACE FUNCTION holdfast.note_passed(passed text) RETURNS void
-LANGUAGE plpgsql
-AS $$
-BEGIN
-    IF passed IS NOT NULL THEN
-        PERFORM set_config(
-            'holdfast_gates.passed', concat_ws(' ', holdfast.passed_on(), passed), true
-        );
-    END IF;
-END $$;
+CREATE OR REPLACE FUNCTION holdfast.note_passed(passed text) RETURNS text
+LANGUAGE sql VOLATILE
+RETURN set_config('holdfast_gates.passed', concat_ws(' ', holdfast.passed_on(), passed), true);
 
 -- Lock the rows of these gates, as far as there are any.
 CREATE OR REPLACE FUNCTION holdfast.hold_gates(names text[]) RETURNS void
@@ -129,11 +122,17 @@ DECLARE
     onward text[];
 BEGIN
     WHILE cardinality(touched) > 0 LOOP
-        stage := (SELECT min(holdfast.kind_of(t)) FROM unnest(touched) AS t);
-        SELECT
-            array_agg(DISTINCT t) FILTER (WHERE holdfast.kind_of(t) = stage),
-            array_agg(t) FILTER (WHERE holdfast.kind_of(t) <> stage)
-        INTO names, touched FROM unnest(touched) AS t;
+        IF cardinality(touched) = 1 THEN -- the same in fewer steps
+            stage := holdfast.kind_of(touched[1]);
+            names := touched;
+            touched := NULL;
+        ELSE
+            stage := (SELECT min(holdfast.kind_of(t)) FROM unnest(touched) AS t);
+            SELECT
+                array_agg(DISTINCT t) FILTER (WHERE holdfast.kind_of(t) = stage),
+                array_agg(t) FILTER (WHERE holdfast.kind_of(t) <> stage)
+            INTO names, touched FROM unnest(touched) AS t;
+        END IF;
         PERFORM holdfast.hold_line(stage, names);
         IF stage = 2 AND cardinality(came) > 0 THEN
             let_go := let_go || holdfast.step_back(ARRAY(
@@ -141,8 +140,9 @@ BEGIN
             ));
         END IF;
         onward := holdfast.pass(stage, names, let_go, at, fresh);
-        came := came || onward;
         touched := touched || onward;
+        EXIT WHEN cardinality(touched) = 0;
+        came := came || onward;
         let_go := ARRAY(SELECT l FROM unnest(let_go) AS l WHERE holdfast.kind_of(l) <> stage);
     END LOOP;
 END $$;
@@ -262,7 +262,8 @@ LANGUAGE plpgsql
 AS $$
 DECLARE
     all_late boolean := current_setting('transaction_isolation') <> 'read committed';
-    onward text[];
+    idle tid[];
+    onward holdfast.blocked[];
     passed text;
 BEGIN
     WITH touched AS (
@@ -306,22 +307,13 @@ BEGIN
     ), moved AS (
         DELETE FROM holdfast.blocked AS b
         WHERE b.ctid = ANY (ARRAY(SELECT unnest(l.rows) FROM line AS l))
-        RETURNING b.*, b.gates IS NULL OR b.passed + 1 = cardinality(b.gates) AS is_through
+        RETURNING b.*, b AS parked, b.gates IS NULL OR b.passed + 1 = cardinality(b.gates) AS is_through
     ), lined_up AS (
         INSERT INTO holdfast.ready (id, rank, lane, attempt, flags, late, expires_at)
         SELECT
             m.id, m.rank, m.lane, m.attempt, m.flags,
             all_late OR m.rank < coalesce(floor.pending, m.rank), m.expires_at
         FROM moved AS m LEFT JOIN holdfast.floor ON floor.lane = m.lane WHERE m.is_through
-    ), further AS (
-        INSERT INTO holdfast.blocked (
-            gate, rank, id, lane, attempt, flags, expires_at, passed, gates
-        )
-        SELECT
-            m.gates[m.passed + 2], m.rank, m.id, m.lane, m.attempt, m.flags, m.expires_at,
-            m.passed + 1, m.gates
-        FROM moved AS m WHERE NOT m.is_through
-        RETURNING gate
     ), after AS MATERIALIZED (
         SELECT
             l.*, coalesce(l.held, 0) + l.n AS now_held, recent.starts AS now_starts,
@@ -347,9 +339,6 @@ BEGIN
         ON CONFLICT (name) DO UPDATE SET
             held = excluded.held, starts = excluded.starts, look_at = excluded.look_at,
             holder = excluded.holder, lane = excluded.lane, rank = excluded.rank
-    ), forgotten AS (
-        DELETE FROM holdfast.gate AS g
-        WHERE g.ctid = ANY (ARRAY(SELECT a.row FROM after AS a WHERE a.is_idle))
     ), by_lane AS (
         SELECT
             m.lane, count(*) AS n,
@@ -361,185 +350,25 @@ BEGIN
         FROM by_lane AS b CROSS JOIN (VALUES ('blocked', -1), ('ready', 1)) AS change (kind, sign)
     )
     SELECT
-        (SELECT array_agg(DISTINCT f.gate) FROM further AS f),
+        (SELECT array_agg(a.row) FROM after AS a WHERE a.is_idle),
+        (SELECT array_agg(m.parked) FROM moved AS m WHERE NOT m.is_through),
         (SELECT string_agg(b.lane || '=' || b.told, ' ') FROM by_lane AS b WHERE b.told > 0)
-    INTO onward, passed;
-    PERFORM holdfast.note_passed(passed);
-    RETURN coalesce(onward, '{}');
-END $$;
-
--- Latches.
-
--- See to it that the ends of unfinished tasks open their latches: of those of these latches that
--- nobody made. Their rows are marked under a lock, so that either the end is found here or the mark
--- there. A task may be on its way from one place to another: then it is looked for once more.
-CREATE OR REPLACE FUNCTION holdfast.stand_behind(latches text[]) RETURNS void
-LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_bitmapscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-AS $$
-DECLARE
-    wanted uuid[] := ARRAY(
-        SELECT substr(missing.latch, 7)::uuid
-        FROM (
-            SELECT l FROM unnest(latches) AS l
-            WHERE l ~ '^latch:[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$'
-            EXCEPT SELECT g.name FROM holdfast.gate AS g WHERE g.name = ANY (latches)
-        ) AS missing (latch)
-    );
-    marked uuid[] := '{}';
-BEGIN
-    FOR round IN 1 .. 100 LOOP
-        EXIT WHEN wanted = '{}';
-        marked := marked || holdfast.mark(wanted);
-        wanted := ARRAY(
-            SELECT w.id FROM (SELECT unnest(wanted) EXCEPT SELECT unnest(marked)) AS w (id)
-            CROSS JOIN LATERAL (SELECT 1 FROM holdfast.task AS t WHERE t.id = w.id OFFSET 0) AS t
-            LEFT JOIN LATERAL (
-                SELECT true AS is_over FROM holdfast.done AS d WHERE d.id = w.id OFFSET 0
-            ) AS d ON true
-            WHERE d.is_over IS NULL
-        );
-    END LOOP;
-    INSERT INTO holdfast.gate (name, "left")
-    SELECT 'latch:' || m.id, 1 FROM (SELECT DISTINCT unnest(marked) AS id) AS m ORDER BY 1
-    ON CONFLICT DO NOTHING;
-END $$;
-
--- Mark these tasks wherever they are found; answers which were. Who stands before a gate is marked with
--- that locked, as whatever changes a line is done.
-CREATE OR REPLACE FUNCTION holdfast.mark(ids uuid[]) RETURNS uuid[]
-LANGUAGE plpgsql
-AS $$
-DECLARE
-    marked uuid[];
-    passed text;
-    lines text[];
-    ready tid[];
-BEGIN
-    WITH mine AS (
-        SELECT r.id FROM holdfast.run AS r WHERE r.id = ANY (ids) ORDER BY r.id FOR UPDATE
-    ), done AS (
-        UPDATE holdfast.run AS r SET flags = r.flags | 64::smallint
-        WHERE r.id = ANY (ARRAY(SELECT mine.id FROM mine)) RETURNING r.id
-    )
-    SELECT array_agg(d.id) INTO marked FROM done AS d;
-    WITH done AS (
-        UPDATE holdfast.waiting AS w SET flags = w.flags | 64::smallint
-        WHERE w.id = ANY (ids) RETURNING w.id
-    )
-    SELECT marked || array_agg(d.id) INTO marked FROM done AS d;
-    SELECT
-        array_agg(r.row) FILTER (WHERE r.row IS NOT NULL),
-        array_agg(b.gate) FILTER (WHERE b.gate IS NOT NULL)
-    INTO ready, lines FROM holdfast.places_of(ids) AS p
-    LEFT JOIN LATERAL (
-        SELECT r.ctid AS row FROM holdfast.ready AS r
-        WHERE r.lane = p.lane AND r.late IN (false, true) AND r.rank = p.rank AND r.id = p.id
-        OFFSET 0
-    ) AS r ON true
-    LEFT JOIN LATERAL (
-        SELECT b.gate FROM holdfast.blocked AS b
-        WHERE b.gate = ANY (p.passes) AND b.rank = p.rank AND b.id = p.id OFFSET 0
-    ) AS b ON true;
-    WITH done AS (
-        UPDATE holdfast.ready AS r SET flags = r.flags | 64::smallint
-        WHERE r.ctid = ANY (ready) RETURNING r.id, r.lane
-    )
-    SELECT marked || array_agg(d.id), string_agg(d.lane || '=1', ' ') INTO marked, passed
-    FROM done AS d WHERE d.id = ANY (ids);
-    PERFORM holdfast.note_passed(passed); -- claims pass over locked rows
-    IF lines IS NOT NULL THEN
-        PERFORM holdfast.hold_gates(lines);
-        WITH done AS (
-            UPDATE holdfast.blocked AS b SET flags = b.flags | 64::smallint
-            WHERE b.ctid = ANY (ARRAY(
-                SELECT b.row FROM holdfast.places_of(ids) AS p CROSS JOIN LATERAL (
-                    SELECT b.ctid AS row FROM holdfast.blocked AS b
-                    WHERE b.gate = ANY (lines) AND b.gate = ANY (p.passes)
-                    AND b.rank = p.rank AND b.id = p.id OFFSET 0
-                ) AS b
-            )) RETURNING b.id
-        )
-        SELECT marked || array_agg(d.id) INTO marked FROM done AS d;
+    INTO idle, onward, passed;
+    IF idle IS NOT NULL THEN
+        DELETE FROM holdfast.gate AS g WHERE g.ctid = ANY (idle);
     END IF;
-    RETURN coalesce(marked, '{}');
-END $$;
-
--- Where tasks are to be looked for that wait for their turn.
-CREATE OR REPLACE FUNCTION holdfast.places_of(ids uuid[])
-RETURNS TABLE (id uuid, lane integer, rank bigint, passes text[])
-LANGUAGE sql STABLE
-BEGIN ATOMIC
+    IF passed IS NOT NULL THEN
+        PERFORM holdfast.note_passed(passed);
+    END IF;
+    IF onward IS NULL THEN
+        RETURN '{}';
+    END IF;
+    INSERT INTO holdfast.blocked (gate, rank, id, lane, attempt, flags, expires_at, passed, gates)
     SELECT
-        t.id, t.lane, coalesce(e.rank, t.rank), holdfast.passes_of(t.passes, t.lock_key)
-    FROM (SELECT unnest(places_of.ids) AS id) AS i
-    CROSS JOIN LATERAL (SELECT * FROM holdfast.task WHERE task.id = i.id OFFSET 0) AS t
-    LEFT JOIN LATERAL (SELECT * FROM holdfast.extra WHERE extra.id = i.id OFFSET 0) AS e ON true;
-END;
-
--- Count latches up; those that there are not are made.
-CREATE OR REPLACE FUNCTION holdfast.count_up(latches text[], numbers integer[], failed integer[]) RETURNS void
-LANGUAGE sql
-AS $$
-    INSERT INTO holdfast.gate AS g (name, "left", failed)
-    SELECT c.latch, sum(c.number), sum(c.failed)
-    FROM unnest(count_up.latches, count_up.numbers, count_up.failed) AS c (latch, number, failed)
-    GROUP BY c.latch ORDER BY c.latch
-    ON CONFLICT (name) DO UPDATE SET
-        "left" = g.left + excluded.left, failed = g.failed + excluded.failed
-    WHERE g.opened_at IS NULL
-$$;
-
--- Count latches down, those that there are and that are closed. `numbers`, `failed`: NULL means one,
--- and none.
-CREATE OR REPLACE FUNCTION holdfast.count_down(
-    latches text[], numbers integer[], failed integer[], at bigint
-) RETURNS void
-LANGUAGE plpgsql
-SET plan_cache_mode = force_generic_plan
-SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
-AS $$
-#variable_conflict use_variable
-BEGIN
-    PERFORM holdfast.hold_gates(latches);
-    INSERT INTO holdfast.gate (name, "left", failed, opened_at)
-    SELECT
-        c.latch, greatest(0, g.left - c.number), g.failed + c.failed,
-        CASE WHEN g.left <= c.number THEN at END
-    FROM (
-        SELECT c.latch, sum(coalesce(c.number, 1)) AS number, sum(coalesce(c.failed, 0)) AS failed
-        FROM unnest(latches, numbers, failed) AS c (latch, number, failed) GROUP BY c.latch
-    ) AS c
-    CROSS JOIN LATERAL (
-        SELECT * FROM holdfast.gate WHERE gate.name = c.latch AND gate.opened_at IS NULL OFFSET 0
-    ) AS g
-    ON CONFLICT (name) DO UPDATE SET
-        "left" = excluded.left, failed = excluded.failed, opened_at = excluded.opened_at;
-END $$;
-
--- What a commit says of gates, after all else: latches count down, capacities are set. Answers whom
--- gates have let pass.
-CREATE OR REPLACE FUNCTION holdfast.change_gates(
-    latches text[], numbers integer[], failed integer[], gates text[], capacities integer[],
-    now bigint DEFAULT NULL
-) RETURNS text
-LANGUAGE plpgsql
-AS $$
-DECLARE
-    at bigint := holdfast.now_us(change_gates.now);
-BEGIN
-    PERFORM holdfast.count_down(latches, numbers, failed, at);
-    INSERT INTO holdfast.gate AS g (name, capacity, pinned)
-    SELECT c.name, 0, c.capacity FROM unnest(gates, capacities) AS c (name, capacity) ORDER BY c.name
-    ON CONFLICT (name) DO UPDATE SET pinned = excluded.pinned;
-    PERFORM holdfast.settle_gates(latches || gates, '{}', at);
-    RETURN holdfast.passed_on();
+        b.gates[b.passed + 2], b.rank, b.id, b.lane, b.attempt, b.flags, b.expires_at, b.passed + 1,
+        b.gates
+    FROM unnest(onward) AS b;
+    RETURN ARRAY(SELECT DISTINCT b.gates[b.passed + 2] FROM unnest(onward) AS b);
 END $$;
 
 -- How a task shows: by the place it is in.

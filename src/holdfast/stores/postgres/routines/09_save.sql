@@ -49,7 +49,7 @@ BEGIN
     ), by_lane AS (
         SELECT
             e.lane, count(*) AS n, array_agg(e.id) FILTER (WHERE e.flags & 227 <> 0) AS keyed,
-            array_agg(e.id) FILTER (WHERE e.flags & 64 <> 0) AS awaited
+            array_agg(e.id) FILTER (WHERE e.flags & 192 <> 0) AS awaited
         FROM ended AS e GROUP BY e.lane
     ), counted AS (
         INSERT INTO holdfast.tally (kind, key, n, lane)
@@ -69,32 +69,37 @@ BEGIN
     RETURN written;
 END $$;
 
--- Let go of the unique keys and gates of tasks that have just completed, and count the latches of their
--- ends. `awaited`: somebody stands behind them.
+-- Let go of the unique keys and gates of tasks that have just completed. `awaited` are those whose end
+-- counts latches, their own or others.
 CREATE OR REPLACE FUNCTION holdfast.release_keys(ids uuid[], awaited uuid[], at bigint) RETURNS void
 LANGUAGE plpgsql
 AS $$
 DECLARE
-    latches text[];
+    latches text[] := '{}';
     let_go text[];
 BEGIN
     PERFORM holdfast.hold_unique_keys(ids);
     DELETE FROM holdfast.unique_key AS u USING holdfast.task AS t
     WHERE t.id = ANY (ids) AND t.unique_key IS NOT NULL
     AND u.name = t.name AND u.key = t.unique_key AND u.id = t.id;
-    SELECT
-        array_agg(p.name) FILTER (WHERE p.kind BETWEEN 1 AND 4),
-        array_agg(p.name) FILTER (WHERE p.kind = -1)
-    INTO let_go, latches
-    FROM unnest(ids) AS i (id)
-    CROSS JOIN LATERAL (SELECT * FROM holdfast.task WHERE task.id = i.id OFFSET 0) AS t
-    CROSS JOIN LATERAL (
-        SELECT g.name, holdfast.kind_of(g.name) AS kind
-        FROM unnest(holdfast.passes_of(t.passes, t.lock_key)) AS g (name)
-        UNION ALL
-        SELECT c.name, -1 FROM unnest(t.counts) AS c (name)
-    ) AS p;
-    latches := latches || ARRAY(SELECT 'latch:' || a FROM unnest(awaited) AS a);
+    let_go := ARRAY(
+        SELECT p.name
+        FROM unnest(ids) AS i (id)
+        CROSS JOIN LATERAL (
+            SELECT holdfast.passes_of(task.passes, task.lock_key) AS passes
+            FROM holdfast.task WHERE task.id = i.id OFFSET 0
+        ) AS t
+        CROSS JOIN LATERAL unnest(t.passes) AS p (name)
+        WHERE holdfast.kind_of(p.name) BETWEEN 1 AND 4
+    );
+    IF awaited <> '{}' THEN
+        latches := ARRAY(
+            SELECT l.name
+            FROM unnest(awaited) AS a (id)
+            CROSS JOIN LATERAL (SELECT * FROM holdfast.task WHERE task.id = a.id OFFSET 0) AS t
+            CROSS JOIN LATERAL holdfast.latches_of(t.id, 192::smallint, t.counts) AS l (name)
+        );
+    END IF;
     PERFORM holdfast.settle_ends(latches, '{}', '{}', let_go, at);
 END $$;
 
