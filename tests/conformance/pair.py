@@ -126,6 +126,9 @@ def _is_busy(queue: QueueStats) -> bool:
 
 
 async def _gates(store: Store) -> list[GateState]:
-    """All but rates that nobody uses: when those are forgotten is the store's choice."""
+    """All but rates that nobody uses: when those are forgotten is the store's choice; and so is
+    whether failures count that come in the step that opens a latch, beyond those it waited for.
+    """
     found = await store.gates(limit=MANY)
-    return [g for g in found if g.kind is not GateKind.RATE or g.held or g.parked or g.pinned]
+    used = [g for g in found if g.kind is not GateKind.RATE or g.held or g.parked or g.pinned]
+    return [replace(gate, failed=0) if gate.is_open else gate for gate in used]
