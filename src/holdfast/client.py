@@ -20,7 +20,7 @@ from holdfast.announcing import Announcer, announce_cancelled, announce_requeued
 from holdfast.core import keys
 from holdfast.core.attempt import History
 from holdfast.core.callback import notice_id, requeues, with_notices
-from holdfast.core.fleet import WorkerInfo
+from holdfast.core.fleet import WorkerInfo, for_tasks
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
@@ -335,7 +335,7 @@ class Client:
         100 are alive, what those in Python said at their last heartbeat. Those that have not beaten
         for longer than a lease are `silent`: nobody who could bury them is alive.
         """
-        return await self._as_now(await self.store.workers())
+        return await self._as_now(for_tasks(await self.store.workers()))
 
     async def ask_to_drain(self, worker_id: str) -> bool:
         """Ask a worker to finish what it has and leave. False if no such worker is alive."""

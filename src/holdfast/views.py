@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import orjson
 
-from holdfast.core.fleet import ALIVE, WorkerInfo, WorkerStatus, for_tasks
+from holdfast.core.fleet import ALIVE, WorkerInfo, WorkerStatus
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.priority import Aging
 from holdfast.core.shown import decoded, masked
@@ -120,7 +120,6 @@ async def numbers(
     """The store in numbers; of its queues only the `wanted` one, if one is."""
     ended = stats.last_minute
     queues = [each for each in stats.queues if wanted in (None, each.queue)]
-    workers = for_tasks(workers)
     live = [worker for worker in workers if worker.status in ALIVE]
     statuses = [worker.status for worker in workers]
     worth = await effective_depths(client, queues, wanted)

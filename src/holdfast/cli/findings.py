@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from holdfast.cli.words import ago, duration, plural
-from holdfast.core.fleet import ALIVE, WorkerInfo, WorkerStatus, for_tasks, shown_capabilities
+from holdfast.core.fleet import ALIVE, WorkerInfo, WorkerStatus, shown_capabilities
 from holdfast.core.limits import UNLIMITED
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.stats import QueueStats, Stats
@@ -162,7 +162,7 @@ def about_workers(workers: Sequence[WorkerInfo], lease: float) -> Iterator[Findi
             f"it counts as lost after {duration(lease)}.",
             "Any live worker frees its tasks by itself; start one: holdfast worker module:app",
         )
-    if live := sum(worker.status in ALIVE for worker in for_tasks(workers)):
+    if live := sum(worker.status in ALIVE for worker in workers):
         yield Finding(Level.OK, "workers", f"{plural(live, 'worker')} alive.")
     else:
         yield Finding(

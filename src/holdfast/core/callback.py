@@ -20,6 +20,7 @@ from holdfast.core.gate import Gate, GateKind
 from holdfast.core.keys import stored_key
 from holdfast.core.record import Record
 from holdfast.core.task import NewTask, State, Task, TaskId
+from holdfast.core.trace import traceparent_of
 
 NAME: Final = "holdfast.callback"
 QUEUE: Final = "callbacks"
@@ -56,7 +57,7 @@ def notice(
         requires=frozenset({CALLBACKS}),
         unique_key=stored_key(owner, task_id),
         owner=owner,
-        trace=trace,
+        trace=traceparent_of(task_id, trace),
         parent_id=task_id,
         gates=(latch, host),
     )

@@ -198,7 +198,7 @@ def _start_one_for(task: Task, by_default: str | None = None) -> str:
     """How to start a worker that can take it. `by_default` is the queue that need not be named."""
     able = shown_capabilities(task.requires)
     if CALLBACKS in task.requires:
-        return "servers tell of tasks' ends: start one with `holdfast serve`"
+        return "servers tell of tasks' ends: start one with `holdfast server module:app`"
     if HTTP in task.requires:
         having = f" with the capabilities {_names(able)}" if able else ""
         return f"start an HTTP worker on queue {task.queue!r}{having}"

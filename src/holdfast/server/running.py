@@ -198,7 +198,10 @@ async def _keep_house(
     if _has_failed(opening):
         stopping.set()
     elif opening.result():
-        await asyncio.gather(app.maintain(), keep_ticking(Delivery(app)))
+        # Not `gather`: it would not wait for the second once the first was told to leave.
+        async with asyncio.TaskGroup() as chores:
+            chores.create_task(app.maintain())
+            chores.create_task(keep_ticking(Delivery(app)))
 
 
 def _has_failed(opening: asyncio.Future[bool]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -12,7 +12,8 @@ from holdfast.client import Client
 from holdfast.core.task import Priority, TaskId
 from holdfast.definitions.registry import Registry
 from holdfast.dispatch.in_process import InProcessDispatcher
-from holdfast.errors import StoreUnavailable
+from holdfast.engine import waking
+from holdfast.engine.waking import PassedOn
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
 from holdfast.stores.memory import MemoryStore
@@ -30,21 +31,6 @@ class Overheard(InProcessDispatcher):
         self.calls.append(dict(queues))
 
 
-class Speechless:
-    """A store that does not say who is next."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-        self.questions = 0
-
-    async def next_in_line(self, keys: object) -> Mapping[str, int]:
-        self.questions += 1
-        raise StoreUnavailable("the disk is full")
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-
 @pytest.fixture
 def heard() -> Overheard:
     return Overheard()
@@ -56,7 +42,9 @@ def store() -> Store:
 
 
 @pytest.fixture
-def verbs(store: Store, heard: Overheard) -> Client:
+def verbs(store: Store, heard: Overheard, monkeypatch: pytest.MonkeyPatch) -> Client:
+    monkeypatch.setattr(waking, "TOGETHER", 0.0)
+    store.passed_on = PassedOn(heard.wake)
     return Client(store, heard, Registry(), Settings())
 
 
@@ -86,11 +74,9 @@ async def test_nobody_is_called_without_a_lock_or_a_next(
     assert heard.calls == []
 
 
-async def test_a_running_holder_is_only_asked_to_stop_and_nothing_is_asked_about_it(
-    store: Store, heard: Overheard
+async def test_a_running_holder_is_only_asked_to_stop_and_nobody_is_called(
+    store: Store, verbs: Client, heard: Overheard
 ) -> None:
-    speechless = Speechless(store)
-    verbs = Client(cast("Store", speechless), heard, Registry(), Settings())
     first = await submit(store, lock="k", queue="a")
     await submit(store, lock="k", queue="b")
     me = worker_info()
@@ -99,10 +85,10 @@ async def test_a_running_holder_is_only_asked_to_stop_and_nothing_is_asked_about
 
     assert (await verbs.cancel(first)).state is State.RUNNING
 
-    assert (speechless.questions, heard.calls) == (0, [])
+    assert heard.calls == []
 
 
-async def test_many_are_asked_about_together(
+async def test_those_of_one_slice_are_called_together(
     store: Store, verbs: Client, heard: Overheard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "SLICE", 3)
@@ -113,20 +99,6 @@ async def test_many_are_asked_about_together(
     assert await verbs.cancel_many(queue="a") == 4
 
     assert heard.calls == [{"b": 3}, {"b": 1}]
-
-
-async def test_a_cancel_is_done_though_nobody_says_who_is_next(
-    store: Store, heard: Overheard
-) -> None:
-    first = await submit(store, lock="k", queue="a")
-    second = await submit(store, lock="k", queue="b")
-    speechless = Client(cast("Store", Speechless(store)), heard, Registry(), Settings())
-
-    assert (await speechless.cancel(first)).state is State.CANCELLED
-
-    task = await store.get(second)
-    assert task is not None
-    assert (task.state, heard.calls) == (State.QUEUED, [])
 
 
 async def test_what_is_replayed_into_a_taken_lock_calls_nobody(

@@ -23,6 +23,8 @@ from holdfast.testing.suites.base import claim
 
 DAY = 86_400.0
 
+VERSIONS = [migration.version for migration in queries("holdfast").migrations]
+
 
 @pytest.fixture
 async def db(fresh_database: str) -> AsyncIterator[Database]:
@@ -142,8 +144,8 @@ async def test_of_many_that_open_an_empty_database_one_makes_the_schema(
 
     applied = await asyncio.gather(*(store.migrate() for store in stores))
 
-    assert sorted(map(list, applied)) == [[], [], [], [], [1, 2, 3, 4, 5]]
-    assert await stores[0].schema_version() == 5
+    assert sorted(map(list, applied)) == [[], [], [], [], VERSIONS]
+    assert await stores[0].schema_version() == VERSIONS[-1]
 
 
 async def test_another_version_is_refused_and_names_the_command(

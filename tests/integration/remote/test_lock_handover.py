@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.integration.remote.depot import SOON, Depot, failure, released, result
-from tests.integration.worker.faults import Spoiled
+from tests.integration.remote.depot import SOON, Depot, failure, released
 
 from holdfast.core.task import Priority
 
@@ -29,25 +28,5 @@ async def test_the_poll_of_whoever_is_next_is_answered(depot: Depot, how: str) -
             await asyncio.sleep(0.15)  # its timeout and the grace after it
             await depot.remote.timeouts.tick()
 
-    (got,) = await asyncio.wait_for(polling, SOON)
-    assert got.task_id == waiting
-
-
-async def test_a_closing_server_makes_its_last_calls(depot: Depot) -> None:
-    one, other = await depot.worker(queues=["a"]), await depot.worker(queues=["b"])
-    claim = await depot.started(one, lock="k", queue="a")
-    waiting = await depot.submit(lock="k", queue="b")
-    polling = await depot.parked(other)
-    spoiled, store = Spoiled.around(depot.store)
-    spoiled.gates["next_in_line"] = asyncio.Event()
-    leaving = depot.server(store=store)
-    await leaving.results(one, [result(claim)])
-
-    closing = asyncio.create_task(leaving.close())
-    await asyncio.wait({closing}, timeout=0.2)
-
-    assert not closing.done()
-    spoiled.gates["next_in_line"].set()
-    await asyncio.wait_for(closing, SOON)
     (got,) = await asyncio.wait_for(polling, SOON)
     assert got.task_id == waiting

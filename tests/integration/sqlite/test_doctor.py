@@ -49,8 +49,6 @@ async def used(store: SQLiteStore, worker: WorkerId) -> SQLiteStore:
         ("UPDATE task SET place = 7 WHERE place = 4", "other columns disagree"),
         ("UPDATE task SET lane = 99 WHERE place = 4", "a lane that does not exist"),
         ("INSERT INTO event (task, at, kind) VALUES (99, 0, 'log')", "history of task number 99"),
-        ("INSERT INTO callback VALUES (99, 0, 0, 0)", "owed for task number 99"),
-        ("INSERT INTO callback SELECT seq, 0, 0, 0 FROM task LIMIT 1", "wants none"),
         ("UPDATE idempotency SET task_id = 'x'", "names a task that does not exist"),
     ],
 )

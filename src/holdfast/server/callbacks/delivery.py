@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -70,7 +71,15 @@ class Delivery:
         head_start = self._app.settings.aging.head_start(Priority.NORMAL)
         await send_owed((await self._app.verbs()).store, head_start)
         worker = await delivering(self._app)
-        await worker.run()
+        running = asyncio.ensure_future(worker.run())
+        try:
+            await asyncio.shield(running)
+        finally:
+            worker.stop()
+            worker.stop()  # at once: who is not told now is told by the next server
+            while not running.done():  # however often we are told to leave: the store closes next
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait({running})
         return 1.0
 
 
