@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 
-@pytest.fixture(autouse=True, scope="package")
+@pytest.fixture(autouse=True)  # not longer: others run in between
 def _quiet() -> Iterator[None]:
     log = logging.getLogger("holdfast")
     log.setLevel(logging.CRITICAL)

@@ -125,8 +125,8 @@ class Worker:
             await end([joining])
             return
         joining.result()
-        say = log.debug if self._kind == SERVER else log.info
-        say("worker.started", worker_id=self.id, **self._facts())
+        if self._kind != SERVER:
+            log.info("worker.started", worker_id=self.id, **self._facts())
         work = asyncio.ensure_future(self._work(parts))
         try:
             await asyncio.shield(work)
@@ -137,7 +137,8 @@ class Worker:
             await asyncio.wait({work})
             raise
         finally:
-            say("worker.stopped", worker_id=self.id)
+            if self._kind != SERVER:
+                log.info("worker.stopped", worker_id=self.id)
 
     async def _work(self, parts: Parts) -> None:
         chores = [asyncio.ensure_future(chore) for chore in self._chores(parts)]
