@@ -1,6 +1,7 @@
-"""What goes wrong in masses: every task fails once and is retried at once; all that ended is
-started again by filter; all that waits is cancelled by filter. Each beside a plain drain of as many
-tasks in the same run: a figure alone tells more about the machine than about the code.
+"""What goes wrong, or stands in line, in masses: every task fails once and is retried at once; all
+have to pass one of 10,000 gates; all that ended is started again by filter; all that waits is
+cancelled by filter. Each beside a plain drain of as many tasks in the same run: a figure
+alone tells more about the machine than about the code.
 """
 
 from __future__ import annotations
@@ -18,12 +19,15 @@ from bench.size import Size
 from bench.table import spread, table
 
 DRAIN, STORM, REQUEUE, CANCEL = "plain drain", "retry storm", "requeue", "cancel"
-CASES = (DRAIN, STORM, REQUEUE, CANCEL)
+LOCKS, LIMITS = "locks", "limits"
+CASES = (DRAIN, STORM, LOCKS, LIMITS, REQUEUE, CANCEL)
 VARIABLES = {"HOLDFAST_RETRY_BASE": "0s", "HOLDFAST_RETRY_CAP": "0s"}
 PATIENCE = 600.0
 HEAD = """
 {tasks:,} tasks at a time, one worker in a burst, its start included.
 In a retry storm every task fails once, with a traceback, is due again at once, and succeeds.
+Locks: each task has one of 10,000 lock keys.
+Limits: each has one of 10,000 keys, of which five run at a time.
 Requeue and cancel are by filter: all that completed, then all that are queued.
 Tasks per second: median (lowest..highest) of the rounds, and the median's part of a plain drain's.
 
@@ -47,7 +51,7 @@ def measure(store: str, fresh: Callable[[], str], size: Size) -> Storms:
     tasks, rates = size.sqlite_tasks, {case: list[float]() for case in CASES}
     for number in range(1, size.rounds + 1):
         print(f"storms on {store}: round {number} of {size.rounds}", file=sys.stderr, flush=True)
-        for case, body in ((STORM, "stormy"), (DRAIN, "plain")):
+        for case, body in ((STORM, "stormy"), (LOCKS, LOCKS), (LIMITS, LIMITS), (DRAIN, "plain")):
             url = fresh()
             _act(url, body, tasks)
             rates[case].append(tasks / _drain(url))
