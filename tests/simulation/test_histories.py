@@ -7,7 +7,6 @@ They are the same at every run, and each way to break the engine is found within
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 
 import pytest
@@ -19,7 +18,6 @@ from holdfast.core.task import AttemptEnd, Cause, State, SubmitOutcome
 
 CHUNKS = 4
 PER_CHUNK = int(os.environ.get("SIM_HISTORIES", "4000")) // CHUNKS
-SECONDS_PER_CHUNK = 0.018 * PER_CHUNK  # three times what it takes: others may be at work here
 
 EVENTS = (
     *(f"attempt {end}" for end in AttemptEnd),
@@ -43,13 +41,9 @@ EVENTS = (
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
 def test_every_promise_holds_in_every_history(chunk: int) -> None:
-    began = time.process_time()
-
     for seed in range(chunk * PER_CHUNK, (chunk + 1) * PER_CHUNK):
         verdict = run_history(seed)
         assert not verdict.broken, str(verdict)
-
-    assert time.process_time() - began < SECONDS_PER_CHUNK
 
 
 def test_the_history_of_the_seed_in_the_environment_holds() -> None:

@@ -88,7 +88,13 @@ async def callback_secret(
     token_id: Annotated[str, typer.Argument(metavar="ID", help="The token's id, or its text.")],
 ) -> Answer:
     """Show what callbacks of a token's tasks are signed with, for whoever receives them."""
-    secret = own_secret(session.client.settings, _read_id(token_id))
+    wanted = _read_id(token_id)
+    if wanted not in {token.id for token in await session.client.tokens.list()}:
+        raise CommandFailed(
+            "token_not_found",
+            f"there is no token {wanted!r}: `holdfast token list --all` shows all.",
+        )
+    secret = own_secret(session.client.settings, wanted)
     if secret is None:
         raise CommandFailed("no_callbacks", "there are no callbacks here: set `callback_secret`.")
     return Answer({"callback_secret": secret}, lambda screen: screen.line(secret))

@@ -42,6 +42,17 @@ def test_a_revoked_token_is_listed_only_when_asked_for(fresh: Shell) -> None:
     assert "revoked" in fresh.run("token", "list", "--all").out
 
 
+def test_a_callback_secret_is_shown_of_a_token_that_is_there(fresh: Shell) -> None:
+    made = fresh.ok("token", "create", "--scope", "submit")
+
+    unknown = fresh.run("token", "callback-secret", "0123456789abcdef")
+    unset = fresh.run("token", "callback-secret", made["token"])
+
+    assert made["callback_secret"] is None
+    assert (unknown.code, "there is no token" in unknown.err) == (1, True)
+    assert (unset.code, "set `callback_secret`" in unset.err) == (1, True)
+
+
 def test_wrong_usage_says_what_was_expected(fresh: Shell) -> None:
     typo = fresh.run("token", "create", "--scope", "amdin")
     none = fresh.run("token", "create")
