@@ -81,7 +81,8 @@ class Settlement(NamedTuple):
     `delay` (seconds) is set when the task waits for another attempt; `cause` is that attempt's
     cause. `charged` and `crash_count` are the task's new totals. `needs` is a capability that the
     task requires from now on, beside what it required before. `also` is written if and only if this
-    is.
+    is. `behind` is a latch that a task which waits for another attempt stands behind from now on,
+    beside its own gates; if that is new, `also` counts it up.
     """
 
     task_id: TaskId
@@ -98,6 +99,7 @@ class Settlement(NamedTuple):
     reason: Reason | None = None
     needs: str | None = None
     also: Changes | None = None
+    behind: str | None = None
 
     def __repr__(self) -> str:
         return f"Settlement({without(self._asdict().items(), 'result')})"

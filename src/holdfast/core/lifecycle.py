@@ -85,10 +85,11 @@ class Succeeded:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The handler raised. `retry_after` (seconds) wins over the backoff."""
+    """The handler raised. `retry_after` (seconds) wins over the backoff. `also` comes with it."""
 
     error: TaskError
     retry_after: float | None = None
+    also: Changes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +131,31 @@ class Unfit:
     needs: str | None = None
 
 
-Outcome = Succeeded | Failed | TimedOut | WorkerLost | Stopped | Released | Unfit
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """The attempt gives its slot back and goes on in another one, uncharged: it sleeps (`delay`
+    seconds) or stands behind a latch, until its children have ended, say. `also` comes with it.
+    """
+
+    delay: float = 0.0
+    behind: str | None = None
+    also: Changes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Dropped:
+    """The task was claimed and must not run: what it depends on did not go well, or nobody needs it
+    any more. It is cancelled for this reason.
+    """
+
+    reason: Reason
+    error: TaskError
+    also: Changes | None = None
+
+
+Outcome = (
+    Succeeded | Failed | TimedOut | WorkerLost | Stopped | Released | Unfit | Deferred | Dropped
+)
 Backoff = Callable[[int], float]
 """Seconds to wait after the n-th charged attempt, n from 1."""
 
@@ -149,11 +174,11 @@ def settle(claim: Claim, outcome: Outcome, *, backoff: Backoff, crash_limit: int
         # Nearly all of them, tens of thousands a second: no match, no further call, no names.
         return tuple.__new__(Settlement, (
             claim.task_id, claim.attempt, claim.worker_id, _COMPLETED, _ENDED_WELL, claim.charged,
-            claim.crash_count, outcome.result, None, 0.0, None, None, None, outcome.also,
+            claim.crash_count, outcome.result, None, 0.0, None, None, None, outcome.also, None,
         ))  # fmt: skip
     match outcome:
-        case Failed(error) if not error.retriable:
-            return _end(
+        case Failed(error, _, also) if not error.retriable:
+            ended = _end(
                 claim,
                 State.FAILED,
                 AttemptEnd.ERROR,
@@ -161,6 +186,7 @@ def settle(claim: Claim, outcome: Outcome, *, backoff: Backoff, crash_limit: int
                 charge=1,
                 reason=Reason.NOT_RETRIABLE,
             )
+            return ended._replace(also=also)
         case Failed(error, retry_after):
             return _try_again(
                 claim,
@@ -185,6 +211,14 @@ def settle(claim: Claim, outcome: Outcome, *, backoff: Backoff, crash_limit: int
             )
         case Unfit():
             return _unfit(claim, outcome)
+        case Deferred(delay, behind, also):
+            waiting = _wait(
+                claim, State.QUEUED, AttemptEnd.RELEASED, delay=delay, cause=Cause.RESUMED
+            )
+            return waiting._replace(behind=behind, also=also)
+        case Dropped(reason, error, also):
+            ended = _end(claim, State.CANCELLED, AttemptEnd.CANCELLED, error=error, reason=reason)
+            return ended._replace(also=also)
         case _:
             assert_never(outcome)
 
@@ -197,7 +231,13 @@ def cancelled_instead(settlement: Settlement) -> Settlement:
     if settlement.state in TERMINAL:
         return settlement
     return settlement._replace(
-        state=State.CANCELLED, delay=0.0, cause=None, reason=Reason.CANCELLED, needs=None
+        state=State.CANCELLED,
+        delay=0.0,
+        cause=None,
+        reason=Reason.CANCELLED,
+        needs=None,
+        also=None,
+        behind=None,
     )
 
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Path = Sequence[str | int]
 
 MARK = "$secret"
+FLOW = "$flow"
+"""Where a payload says what its task has to do with others (`core.flow`)."""
 MASK = "**********"
 
 
@@ -42,6 +44,8 @@ def masked(raw: bytes, loads: Callable[[bytes], Json] = json.loads) -> Json:
 
 def taken(value: Json) -> list[Path]:
     """Take the marks out of a payload. What is no mark of ours is left alone."""
+    if isinstance(value, dict) and isinstance(value.get(FLOW), dict):
+        del value[FLOW]
     paths = value.get(MARK) if isinstance(value, dict) else None
     if not isinstance(paths, list) or not all(isinstance(path, list) for path in paths):
         return []

@@ -59,6 +59,7 @@ class Cause(StrEnum):
     TIMEOUT = "timeout"
     WORKER_LOST = "worker_lost"
     RELEASED = "released"
+    RESUMED = "resumed"
     OPERATOR = "operator"
 
 
@@ -73,6 +74,9 @@ class Reason(StrEnum):
     EXPIRED = "expired"
     UNKNOWN_TASK = "unknown_task"
     UNFIT_ARGUMENTS = "unfit_arguments"
+    DEPENDENCY_FAILED = "dependency_failed"
+    NOT_NEEDED = "not_needed"
+    SUPERSEDED = "superseded"
 
 
 class Priority(StrEnum):

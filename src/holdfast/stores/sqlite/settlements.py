@@ -89,6 +89,7 @@ class SettlementBatch(NamedTuple):
                 why,
                 _,
                 also,
+                _,
             ) = settlement
             number = take(task_id)
             is_plain = (

@@ -18,6 +18,8 @@ from typing import NamedTuple, assert_never
 
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import (
+    Deferred,
+    Dropped,
     Failed,
     Outcome,
     Released,
@@ -123,7 +125,7 @@ def pack_outcome(outcome: Outcome, about: AttemptKey | None) -> Frame:
             return Frame(OUTCOME, {"is": "released", "delay": delay}, about=about)
         case Unfit():
             return Frame(OUTCOME, {"is": "unfit"} | asdict(outcome), about=about)
-        case TimedOut() | WorkerLost() | Stopped():
+        case TimedOut() | WorkerLost() | Stopped() | Deferred() | Dropped():
             raise ValueError(f"{outcome!r} is for the worker to say")
         case _:
             assert_never(outcome)
