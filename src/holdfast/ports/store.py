@@ -66,7 +66,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
-from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.fleet import Requests, WorkerInfo, WorkerStatus
 from holdfast.core.gate import GateState
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
@@ -183,12 +183,6 @@ class TaskStore(Protocol):
         ask running tasks to stop (flag and event `cancel_requested`), oldest first. Returns the
         tasks changed, as they are now. Terminal tasks are left alone and not returned, nor are
         those already asked.
-        """
-        ...
-
-    async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
-        """Which tasks this worker runs and should stop, oldest first. Asked about once a second:
-        must be cheap.
         """
         ...
 
@@ -321,8 +315,10 @@ class WorkerStore(Protocol):
         """
         ...
 
-    async def drain_requested(self, worker_id: WorkerId) -> bool:
-        """Whether the worker was asked to. Asked about once a second: must be cheap."""
+    async def requests(self, worker_id: WorkerId) -> Requests:
+        """What is asked of this worker: by `cancel` of the tasks that it runs, by `ask_to_drain` of
+        itself; nothing of unknown ones. Asked about once a second: must be cheap.
+        """
         ...
 
     async def orphans(self, *, limit: int) -> Sequence[Claim]:

@@ -79,7 +79,6 @@ HOT = {
     "find": SETTLEMENTS["find"],
     "finish": _spread(SETTLEMENTS["finish"], 10, 4),
     "go_on": _spread(SETTLEMENTS["go_on"], 12, 4),
-    "cancel_requests": SETTLEMENTS["cancel_requests"],
     "to_complete": SETTLEMENTS["to_complete"],
     "complete_gated": SETTLEMENTS["complete_gated"],
     **{f"gate_{name}": GATES[name] for name in GATES if "/* rows */" not in GATES[name]},
@@ -110,7 +109,7 @@ HOT = {
     "due_records": RECORDS["due"],
     "take_records": RECORDS["take"],
     "journal": RECORDS["journal"],
-    "drain_requested": WORKERS["drain_requested"],
+    "requests": WORKERS["requests"],
     "orphans": WORKERS["orphans"],
 }
 

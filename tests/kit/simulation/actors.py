@@ -183,7 +183,7 @@ class Worker(Process):
                     self._id = None if self._id == worker_id else self._id
                     continue
                 if self._held:
-                    self._stopping.update(await self.store.cancel_requests(worker_id))
+                    self._stopping.update((await self.store.requests(worker_id)).cancel)
             except StoreUnavailable:
                 continue
 

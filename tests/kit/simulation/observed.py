@@ -17,7 +17,7 @@ from tests.kit.simulation.world import Until, World
 
 from holdfast import pauses
 from holdfast.core.attempt import CLASHES, Claim, Claimed, History, Refusal, Report, Settlement
-from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.fleet import Requests, WorkerInfo, WorkerStatus
 from holdfast.core.gate import GateState
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.record import Changes, Due, Name, Record
@@ -175,12 +175,6 @@ class ObservedStore(NoTransactions):
             lambda tasks: self._ledger.cancelled(where, limit, tasks),
         )
 
-    async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
-        return await self._call(
-            lambda: self._store.cancel_requests(worker_id),
-            lambda ids: self._ledger.asked_to_stop(worker_id, ids),
-        )
-
     async def requeue(
         self,
         where: TaskFilter,
@@ -267,8 +261,11 @@ class ObservedStore(NoTransactions):
     async def ask_to_drain(self, worker_id: WorkerId) -> bool:
         return await self._call(lambda: self._store.ask_to_drain(worker_id))
 
-    async def drain_requested(self, worker_id: WorkerId) -> bool:
-        return await self._call(lambda: self._store.drain_requested(worker_id))
+    async def requests(self, worker_id: WorkerId) -> Requests:
+        return await self._call(
+            lambda: self._store.requests(worker_id),
+            lambda asked: self._ledger.asked_to_stop(worker_id, asked.cancel),
+        )
 
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         return await self._call(

@@ -17,7 +17,7 @@ _ALIVE: Final = (WorkerStatus.ACTIVE, WorkerStatus.DRAINING)
 
 
 class KeepsWorkers(Guarded):
-    """`ports.store.WorkerStore`, but for `orphans`."""
+    """`ports.store.WorkerStore`, but for what is about tasks too."""
 
     def __init__(self, clock: Clock | None) -> None:
         super().__init__(clock)
@@ -78,11 +78,6 @@ class KeepsWorkers(Guarded):
             worker = self._workers[worker_id]
             self._workers[worker_id] = replace(worker, drain_requested=True)
             return True
-
-    async def drain_requested(self, worker_id: WorkerId) -> bool:
-        with self._lock:
-            worker = self._workers.get(worker_id)
-            return worker is not None and worker.drain_requested
 
     # Steps; the lock is held.
 

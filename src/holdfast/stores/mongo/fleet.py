@@ -8,7 +8,7 @@ from typing import Final
 from bson import ObjectId
 
 from holdfast.core.attempt import Claim
-from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.fleet import Requests, WorkerInfo, WorkerStatus
 from holdfast.core.task import Json, TaskId, WorkerId
 from holdfast.stores.columns import maybe_time
 from holdfast.stores.mongo.connected import Connected
@@ -72,10 +72,18 @@ class KeepsWorkers(Connected):
             )
             return done.matched_count == 1
 
-    async def drain_requested(self, worker_id: WorkerId) -> bool:
+    async def requests(self, worker_id: WorkerId) -> Requests:
+        own = safe_text(worker_id)
         async with self._server() as db:
-            found = await db.workers.find_one({"_id": safe_text(worker_id)}, {"drain_requested": 1})
-            return found is not None and bool(found.get("drain_requested"))
+            itself = [{"$match": {"_id": own}}, {"$project": {"drain": "$drain_requested"}}]
+            pipeline: Sequence[Document] = [
+                {"$match": {"stop_on": own}},
+                {"$project": {"stop": "$_id"}},
+                {"$unionWith": {"coll": db.workers.name, "pipeline": itself}},
+            ]
+            found = await (await db.tasks.aggregate(pipeline)).to_list()
+            stop = sorted(TaskId(one["stop"]) for one in found if "stop" in one)
+            return Requests(stop, any(one.get("drain") for one in found))
 
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         async with self._server() as db:

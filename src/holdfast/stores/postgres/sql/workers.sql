@@ -22,5 +22,8 @@ SELECT holdfast.retire($1::text);
 -- name: ask_to_drain
 SELECT holdfast.ask_to_drain($1::text);
 
--- name: drain_requested
-SELECT drain_requested FROM holdfast.worker WHERE id = $1::text;
+-- name: requests
+SELECT
+    ARRAY(SELECT s.id::text FROM holdfast.stop AS s WHERE s.worker = w.number ORDER BY s.id),
+    w.drain_requested
+FROM holdfast.worker AS w WHERE w.id = $1::text;
