@@ -285,8 +285,9 @@ class WorkerStore(Protocol):
         blocked_by: str | None = None,
     ) -> bool:
         """Say the worker is alive: `beats` grows by one, `beat_at` is now, `load`, `status` and
-        `blocked_by` (empty: by no task) change if given. False if it is unknown, stopped or
-        buried: nothing changes, it must register anew.
+        `blocked_by` (empty: by no task) change if given. `stopped` is its last word: it has left
+        in good order. False if it is unknown, stopped or buried: nothing changes, it must register
+        anew.
         """
         ...
 
@@ -300,12 +301,6 @@ class WorkerStore(Protocol):
         True if it is dead now by this call; False if it is unknown, was dead or stopped already, or
         has beaten since. From then on it can neither claim nor beat. What it settles is still taken
         as long as nobody else was given the task.
-        """
-        ...
-
-    async def retire(self, worker_id: WorkerId) -> None:
-        """A worker stopped in good order (status `stopped`). Unknown and dead ones stay as they
-        are.
         """
         ...
 

@@ -217,7 +217,7 @@ class RemoteWorkers:
         await self._polls.dismiss(worker_id)
         left = await self._store.count(running_on(worker_id), limit=MOST_RUNNING)
         if not left:
-            await self._store.retire(worker_id)
+            await self._store.beat(worker_id, status=WorkerStatus.STOPPED)
             self._registrations.forget(worker_id)
         return left
 

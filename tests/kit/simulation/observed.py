@@ -241,7 +241,7 @@ class ObservedStore(NoTransactions):
     ) -> bool:
         return await self._call(
             lambda: self._store.beat(worker_id, load=load, status=status, blocked_by=blocked_by),
-            lambda ok: self._ledger.beaten(worker_id, ok),
+            lambda ok: self._ledger.beaten(worker_id, status, ok),
         )
 
     async def workers(self) -> Sequence[WorkerInfo]:
@@ -251,11 +251,6 @@ class ObservedStore(NoTransactions):
         return await self._call(
             lambda: self._store.bury(worker_id, beats=beats),
             lambda done: self._ledger.buried(worker_id, beats, done),
-        )
-
-    async def retire(self, worker_id: WorkerId) -> None:
-        await self._call(
-            lambda: self._store.retire(worker_id), lambda _: self._ledger.retired(worker_id)
         )
 
     async def ask_to_drain(self, worker_id: WorkerId) -> bool:

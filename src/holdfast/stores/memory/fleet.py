@@ -65,12 +65,6 @@ class KeepsWorkers(Guarded):
             self._workers[worker_id] = replace(worker, status=WorkerStatus.DEAD)
             return True
 
-    async def retire(self, worker_id: WorkerId) -> None:
-        with self._lock:
-            if self._is_alive(worker_id):
-                worker = self._workers[worker_id]
-                self._workers[worker_id] = replace(worker, status=WorkerStatus.STOPPED)
-
     async def ask_to_drain(self, worker_id: WorkerId) -> bool:
         with self._lock:
             if not self._is_alive(worker_id):

@@ -60,11 +60,6 @@ class KeepsWorkers(Connected):
             )
             return done.matched_count == 1
 
-    async def retire(self, worker_id: WorkerId) -> None:
-        async with self._server() as db:
-            stopped = {"status": WorkerStatus.STOPPED.value}
-            await db.workers.update_one(alive(worker_id), {"$set": stopped})
-
     async def ask_to_drain(self, worker_id: WorkerId) -> bool:
         async with self._server() as db:
             done = await db.workers.update_one(

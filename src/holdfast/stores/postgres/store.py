@@ -229,9 +229,6 @@ class PostgresStore:
     async def bury(self, worker_id: WorkerId, *, beats: int | None) -> bool:
         return await self._ask("bury", worker_id, beats)
 
-    async def retire(self, worker_id: WorkerId) -> None:
-        await self._hot(lambda db: db.execute(self._sql["retire"], worker_id))
-
     async def ask_to_drain(self, worker_id: WorkerId) -> bool:
         return await self._ask("ask_to_drain", safe_text(worker_id))
 

@@ -212,9 +212,6 @@ class SQLiteStore:
     async def bury(self, worker_id: WorkerId, *, beats: int | None) -> bool:
         return await self._write(lambda unit: fleet.bury(unit, worker_id, beats))
 
-    async def retire(self, worker_id: WorkerId) -> None:
-        await self._write(lambda unit: fleet.retire(unit, worker_id))
-
     async def ask_to_drain(self, worker_id: WorkerId) -> bool:
         return await self._write(lambda unit: fleet.ask_to_drain(unit, worker_id))
 

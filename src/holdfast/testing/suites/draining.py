@@ -6,7 +6,7 @@ from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.task import WorkerId
 from holdfast.ports.store import Store
 from holdfast.testing.factories import worker_info
-from holdfast.testing.suites.base import StoreSuite, claim_ids, enlist, submit
+from holdfast.testing.suites.base import StoreSuite, claim_ids, enlist, leave, submit
 
 
 async def _only_worker(store: Store) -> WorkerInfo:
@@ -56,7 +56,7 @@ class DrainSuite(StoreSuite):
     async def test_a_worker_that_is_gone_cannot_be_asked(self, store: Store) -> None:
         dead, stopped = await enlist(store), await enlist(store)
         await store.bury(dead, beats=None)
-        await store.retire(stopped)
+        await leave(store, stopped)
 
         assert await store.ask_to_drain(dead) is False
         assert await store.ask_to_drain(stopped) is False

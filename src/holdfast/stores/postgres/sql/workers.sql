@@ -16,9 +16,6 @@ FROM holdfast.worker WHERE NOT forgotten ORDER BY number DESC;
 -- name: bury
 SELECT holdfast.bury($1::text, $2::bigint);
 
--- name: retire
-SELECT holdfast.retire($1::text);
-
 -- name: ask_to_drain
 SELECT holdfast.ask_to_drain($1::text);
 

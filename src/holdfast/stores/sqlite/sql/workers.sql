@@ -19,9 +19,6 @@ SELECT * FROM worker ORDER BY seq DESC;
 UPDATE worker SET status = 'dead'
 WHERE id = :id AND status IN ('active', 'draining') AND beats = coalesce(:beats, beats);
 
--- name: retire
-UPDATE worker SET status = 'stopped' WHERE id = ? AND status IN ('active', 'draining');
-
 -- name: ask_to_drain
 UPDATE worker SET drain_requested = 1 WHERE id = ? AND status IN ('active', 'draining');
 
