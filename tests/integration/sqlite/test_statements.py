@@ -102,7 +102,7 @@ HOT = {
     "oldest_ready": STATS["oldest_ready"],
     "running_by_lane": STATS["running_by_lane"],
     "ended_lately": STATS["ended_lately"],
-    "record": RECORDS["get"],
+    "named": RECORDS["named"],
     "oldest_in_group": RECORDS["oldest_in_group"],
     "newest_by_key": RECORDS["newest_by_key"],
     "kept": RECORDS["kept"],

@@ -24,6 +24,7 @@ from holdfast.core.record import Changes, Due, Name, Record
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, WorkerId
 from holdfast.errors import IdempotencyConflict, StoreUnavailable, WorkerGone
+from holdfast.ports.records import one_record
 from holdfast.ports.store import Store
 from holdfast.stores.callees import tell_nobody
 from holdfast.stores.refusing import NoTransactions
@@ -277,21 +278,24 @@ class ObservedStore(NoTransactions):
             lambda: pauses.resume(self._store, queue), lambda new: self._ledger.resumed(queue, new)
         )
 
-    async def record(self, kind: str, key: str) -> Record | None:
-        return await self._call(lambda: self._store.record(kind, key))
-
     async def records(
         self,
         kind: str,
         *,
         limit: int,
+        keys: Collection[str] | None = None,
         group: str | None = None,
         after: Record | None = None,
         newest_first: bool = False,
     ) -> Sequence[Record]:
         return await self._call(
             lambda: self._store.records(
-                kind, limit=limit, group=group, after=after, newest_first=newest_first
+                kind,
+                limit=limit,
+                keys=keys,
+                group=group,
+                after=after,
+                newest_first=newest_first,
             )
         )
 
@@ -311,7 +315,7 @@ class ObservedStore(NoTransactions):
     def _named(self, *several: Changes) -> dict[Name, Record]:
         """The records that these name, as they are."""
         names = {name for changes in several for name in changes.names}
-        found = [self._drive(self._store.record(*name)) for name in sorted(names)]
+        found = [self._drive(one_record(self._store, *name)) for name in sorted(names)]
         return {(record.kind, record.key): record for record in found if record is not None}
 
     async def journal(self, task_id: TaskId) -> Mapping[str, bytes]:

@@ -246,22 +246,20 @@ class PostgresStore:
 
     # Records and the journal
 
-    async def record(self, kind: str, key: str) -> Record | None:
-        return await self._hot(lambda db: records.get(db, self._sql, kind, key))
-
     async def records(
         self,
         kind: str,
         *,
         limit: int,
+        keys: Collection[str] | None = None,
         group: str | None = None,
         after: Record | None = None,
         newest_first: bool = False,
     ) -> Sequence[Record]:
-        return await self._read(
+        return await self._hot(
             lambda db: records.page(
                 db, self._sql, kind,
-                limit=limit, group=group, after=after, newest_first=newest_first,
+                limit=limit, keys=keys, group=group, after=after, newest_first=newest_first,
             )
         )  # fmt: skip
 

@@ -223,23 +223,22 @@ class SQLiteStore:
 
     # Records and the journal
 
-    async def record(self, kind: str, key: str) -> Record | None:
-        return await self._read(lambda db: records.get(db, kind, key))
-
     async def records(
         self,
         kind: str,
         *,
         limit: int,
+        keys: Collection[str] | None = None,
         group: str | None = None,
         after: Record | None = None,
         newest_first: bool = False,
     ) -> Sequence[Record]:
         return await self._read(
             lambda db: records.page(
-                db, kind, limit=limit, group=group, after=after, newest_first=newest_first
+                db, kind,
+                limit=limit, keys=keys, group=group, after=after, newest_first=newest_first,
             )
-        )
+        )  # fmt: skip
 
     async def take_due(self, kind: str, *, limit: int, lease: float) -> Due:
         return await self._write(
