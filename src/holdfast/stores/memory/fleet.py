@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
 
-from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.fleet import ALIVE, WorkerInfo, WorkerStatus
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.ports.clock import Clock
 from holdfast.stores.memory.guarded import Guarded
 from holdfast.stores.values import as_time
-
-_ALIVE: Final = (WorkerStatus.ACTIVE, WorkerStatus.DRAINING)
 
 
 class KeepsWorkers(Guarded):
@@ -77,7 +74,7 @@ class KeepsWorkers(Guarded):
 
     def _is_alive(self, worker_id: WorkerId) -> bool:
         worker = self._workers.get(worker_id)
-        return worker is not None and worker.status in _ALIVE
+        return worker is not None and worker.status in ALIVE
 
     def _newest_workers(self) -> tuple[WorkerInfo, ...]:
         return tuple(reversed(self._workers.values()))
@@ -86,5 +83,5 @@ class KeepsWorkers(Guarded):
         self._workers = {
             worker.id: worker
             for worker in self._workers.values()
-            if worker.status in _ALIVE or (worker.beat_at and worker.beat_at >= oldest)
+            if worker.status in ALIVE or (worker.beat_at and worker.beat_at >= oldest)
         }

@@ -7,6 +7,7 @@ from typing import Final
 
 from bson import ObjectId
 
+from holdfast.core import fleet
 from holdfast.core.attempt import Claim
 from holdfast.core.fleet import Requests, WorkerInfo, WorkerStatus
 from holdfast.core.task import Json, TaskId, WorkerId
@@ -16,7 +17,7 @@ from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import WITHOUT_HISTORY, Document, task_of
 from holdfast.stores.mongo.texts import safe_text
 
-ALIVE: Final = (WorkerStatus.ACTIVE.value, WorkerStatus.DRAINING.value)
+ALIVE: Final = sorted(status.value for status in fleet.ALIVE)
 
 
 class KeepsWorkers(Connected):
@@ -102,14 +103,14 @@ async def _lost_workers(db: Collections) -> Sequence[str]:
     busy = [one["_id"] async for one in await db.tasks.aggregate(pipeline)]
     if not busy:
         return ()
-    there = db.workers.find({"_id": {"$in": busy}, "status": {"$in": [*ALIVE]}}, {"_id": 1})
+    there = db.workers.find({"_id": {"$in": busy}, "status": {"$in": ALIVE}}, {"_id": 1})
     known = {one["_id"] async for one in there}
     return [worker for worker in busy if worker not in known]
 
 
 def alive(worker_id: WorkerId) -> Document:
     """Finds the worker if it is alive."""
-    return {"_id": safe_text(worker_id), "status": {"$in": list(ALIVE)}}
+    return {"_id": safe_text(worker_id), "status": {"$in": ALIVE}}
 
 
 async def newest_workers(db: Collections) -> tuple[WorkerInfo, ...]:
