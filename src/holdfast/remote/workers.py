@@ -188,11 +188,10 @@ class RemoteWorkers:
         """
         worker = await self._registrations.alive(worker_id)
         self._registrations.heard(worker)
-        drain = await self._registrations.is_leaving(worker)
-        if status is WorkerStatus.DRAINING and not drain:
+        stop = dict.fromkeys(await self._registrations.to_stop(worker))
+        if status is WorkerStatus.DRAINING and not worker.is_leaving:
             await self._registrations.leave(worker)
         await self._registrations.beat(worker)
-        stop = dict.fromkeys(await self._store.cancel_requests(worker_id))
         self._leases.mark_cancelled(worker_id, stop)
         if reports:
             refused = await self._store.report(list(map(self._bounded, reports)))
@@ -218,7 +217,7 @@ class RemoteWorkers:
         await self._polls.dismiss(worker_id)
         left = await self._store.count(running_on(worker_id), limit=MOST_RUNNING)
         if not left:
-            await self._store.retire(worker_id)
+            await self._store.beat(worker_id, status=WorkerStatus.STOPPED)
             self._registrations.forget(worker_id)
         return left
 

@@ -6,7 +6,7 @@ Made inside the running loop, once per `Worker.run()`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from holdfast.announcing import Announcer
@@ -34,7 +34,7 @@ from holdfast.worker.middleware import around_run, around_settle
 from holdfast.worker.outcomes import Outcomes
 from holdfast.worker.pace import Pace
 from holdfast.worker.reporter import Reporter
-from holdfast.worker.requests import CancelWatch
+from holdfast.worker.requests import RequestWatch
 from holdfast.worker.run import Run, Runner
 from holdfast.worker.settler import Settler
 from holdfast.worker.slots import Slots
@@ -59,6 +59,7 @@ class Parts:
         burst: bool,
         kind: str,
         start_heartbeat: StartHeartbeat,
+        send_home: Callable[[], None],
     ) -> None:
         loop = asyncio.get_running_loop()
         known = frozenset(map(knows, registry))
@@ -131,12 +132,13 @@ class Parts:
             settle=settle,
             burst=burst,
         )
-        self.cancels = CancelWatch(
+        self.requests = RequestWatch(
             store,
             membership=self.membership,
             slots=self.slots,
             buffer=self.buffer,
             settle=settle,
+            send_home=send_home,
         )
         self.loop_watch = LoopWatch(
             store,

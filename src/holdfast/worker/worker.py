@@ -31,7 +31,6 @@ from holdfast.worker.heartbeat import StartHeartbeat, ThreadHeartbeat, WorkerHea
 from holdfast.worker.maintenance.loop import keep_ticking, maintenance_agents
 from holdfast.worker.membership import new_worker_id
 from holdfast.worker.parts import Parts
-from holdfast.worker.requests import DrainWatch
 from holdfast.worker.run import StopReason
 
 log = EventLog("holdfast.worker")
@@ -119,6 +118,7 @@ class Worker:
             burst=self._burst,
             kind=self._kind,
             start_heartbeat=self._beat,
+            send_home=self._send_home,
         )
         joining = asyncio.ensure_future(parts.membership.join())
         if not await self._unless_stopped(joining):
@@ -208,11 +208,10 @@ class Worker:
     def _chores(self, parts: Parts) -> list[Coroutine[Any, Any, None]]:
         chores = [
             parts.reporter.run(),
-            keep_ticking(parts.cancels, jitter=0.0),
+            keep_ticking(parts.requests, jitter=0.0),
             keep_ticking(parts.membership),
             keep_ticking(parts.forgetter),
             keep_ticking(parts.loop_watch, jitter=0.0),
-            keep_ticking(DrainWatch(self._store, parts.membership, self._send_home)),
         ]
         if self._kind == SERVER:
             return chores

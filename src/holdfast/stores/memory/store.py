@@ -25,6 +25,7 @@ from holdfast.core.attempt import (
     Settlement,
     clashed,
 )
+from holdfast.core.fleet import Requests
 from holdfast.core.gate import GateState
 from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead, ended_idle_as
 from holdfast.core.query import Order, Page, TaskFilter, page_of, read_cursor
@@ -205,11 +206,6 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NothingToOpen, NoTransactions):
         self._tell()
         return changed
 
-    async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
-        with self._lock:
-            running = (self._tasks[task_id] for task_id in sorted(self._places.running))
-            return [t.id for t in running if t.worker_id == worker_id and t.cancel_requested]
-
     async def requeue(
         self,
         where: TaskFilter,
@@ -314,6 +310,13 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NothingToOpen, NoTransactions):
             )
 
     # Workers: the rest is in `fleet.py`.
+
+    async def requests(self, worker_id: WorkerId) -> Requests:
+        with self._lock:
+            worker = self._workers.get(worker_id)
+            running = (self._tasks[task_id] for task_id in sorted(self._places.running))
+            asked = [t.id for t in running if t.worker_id == worker_id and t.cancel_requested]
+            return Requests(asked, worker is not None and worker.drain_requested)
 
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         with self._lock:

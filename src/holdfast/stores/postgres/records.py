@@ -7,14 +7,14 @@ begins anew with what it finds then.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import asyncpg
 
 from holdfast.core.attempt import CLASHES, Refusal, Settlement, clashed
 from holdfast.core.ids import is_task_id
-from holdfast.core.record import Changes, Delete, Due, Kept, Name, Put, Record, decided
+from holdfast.core.record import Changes, Delete, Due, Kept, Name, Put, Record, decided, in_order
 from holdfast.core.task import Added, TaskId
 from holdfast.stores.columns import in_us, maybe_time, span_us
 from holdfast.stores.kill_points import reached
@@ -77,21 +77,21 @@ async def save(
     return _joined(answers)
 
 
-async def get(db: Connection, sql: Queries, kind: str, key: str) -> Record | None:
-    row = await db.fetchrow(sql["record"], kind, safe_text(key))
-    return None if row is None else _record(row)
-
-
 async def page(
     db: Connection,
     sql: Queries,
     kind: str,
     *,
     limit: int,
+    keys: Collection[str] | None,
     group: str | None,
     after: Record | None,
     newest_first: bool,
 ) -> Sequence[Record]:
+    if keys is not None:
+        rows = await db.fetch(sql["named_records"], kind, list(map(safe_text, keys)))
+        found = map(_record, rows)
+        return in_order(found, limit=limit, group=group, after=after, newest_first=newest_first)
     order = "newest" if newest_first else "oldest"
     edge = (None, None) if after is None else (after.sort, after.key)
     if group is None:

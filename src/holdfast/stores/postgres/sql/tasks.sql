@@ -30,10 +30,6 @@ WHERE a.id = $1::text::uuid ORDER BY a.number;
 SELECT at, kind, attempt, worker_id, detail FROM holdfast.event
 WHERE id = $1::text::uuid ORDER BY seq;
 
--- name: cancel_requests
-SELECT s.id::text FROM holdfast.stop AS s JOIN holdfast.worker AS w ON w.number = s.worker
-WHERE w.id = $1::text ORDER BY s.id;
-
 -- name: now
 SELECT holdfast.now_us($1::bigint);
 
