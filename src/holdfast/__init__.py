@@ -48,6 +48,7 @@ if typing.TYPE_CHECKING:
     from holdfast.definitions.context import Context, context
     from holdfast.definitions.definition import Definition
     from holdfast.definitions.handle import Handle
+    from holdfast.definitions.limits import Breaker, Fair, Limit, Rate
     from holdfast.definitions.middleware import Middleware, NextRun, NextSettle, NextSubmit
     from holdfast.filters import where
     from holdfast.functional import (
@@ -71,6 +72,7 @@ _HOMES = {
     "holdfast.definitions.context": ("Context", "context"),
     "holdfast.definitions.definition": ("Definition",),
     "holdfast.definitions.handle": ("Handle",),
+    "holdfast.definitions.limits": ("Breaker", "Fair", "Limit", "Rate"),
     "holdfast.definitions.middleware": ("Middleware", "NextRun", "NextSettle", "NextSubmit"),
     "holdfast.functional": (
         "Config",
@@ -93,12 +95,14 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Added",
     "AttemptTimeout",
+    "Breaker",
     "Call",
     "Claim",
     "Config",
     "ConfigError",
     "Context",
     "Definition",
+    "Fair",
     "Fatal",
     "Handle",
     "History",
@@ -110,6 +114,7 @@ __all__ = [
     "InvalidOption",
     "InvalidTransition",
     "LeaseLost",
+    "Limit",
     "Middleware",
     "NextRun",
     "NextSettle",
@@ -119,6 +124,7 @@ __all__ = [
     "Page",
     "PayloadRefused",
     "Priority",
+    "Rate",
     "ResultTimeout",
     "Retry",
     "RetryPolicy",

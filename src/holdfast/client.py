@@ -65,7 +65,7 @@ class Client:
         self.registry = registry
         self.settings = settings
         self.tokens = Tokens(store)
-        self._maker = TaskMaker(settings)
+        self._maker = TaskMaker(settings, registry.queues)
         self.new_tasks = self._maker.make
         """The tasks of calls, for somebody else to store."""
         self._clock: tuple[datetime, float] | None = None

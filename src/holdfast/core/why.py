@@ -17,7 +17,8 @@ from holdfast.core.fleet import (
     knows,
     shown_capabilities,
 )
-from holdfast.core.gate import GateKind, key_of
+from holdfast.core.gate import GateKind, GateState, key_of
+from holdfast.core.scope import in_words
 from holdfast.core.stats import Standing
 from holdfast.core.task import Reason, State, Task
 from holdfast.core.unfit import UNFIT, is_known
@@ -121,22 +122,23 @@ def _before_gate(standing: Standing) -> tuple[str, str]:
     if gate is None:
         return "blocked", "It was let through a moment ago."
     key, many = repr(key_of(gate.name)), f"{gate.held} of {gate.capacity}"
+    named = f"Its {in_words(gate.name)}"
     match gate.kind:
         case GateKind.LOCK:
             holder = f"task {gate.holder}" if gate.holder else "another task"
             code, text = "locked", f"Its lock {key} is held by {holder}"
         case GateKind.LIMIT:
-            code, text = "limited", f"Its limit {key} is used up: {many} are ready or running"
+            code, text = "limited", f"{named} is used up: {many} are ready or running"
         case GateKind.SHARE:
-            code, text = "share_used", f"Its share {key} is used up: {many} are in line or running"
+            code, text = "share_used", f"{named} is used up: {many} are in line or running"
         case GateKind.RATE:
             when = f"; the next may at {gate.opens_at:%H:%M:%S} UTC" if gate.opens_at else ""
             code, text = (
                 "rate_limited",
-                f"Its rate {key} is used up: {gate.capacity} a period{when}",
+                f"{named} is used up: {gate.capacity} a period{when}",
             )
         case GateKind.BREAKER:
-            code, text = "breaker_open", f"Its breaker {key} lets {gate.capacity} through for now"
+            code, text = "breaker_open", _broken(named, gate)
         case GateKind.LATCH if gate.is_open:
             code, text = "let_through", f"What it waits for, {key}, has come; it is let through"
         case GateKind.LATCH:
@@ -144,6 +146,14 @@ def _before_gate(standing: Standing) -> tuple[str, str]:
     before = f"{standing.ahead_cap} or more" if ahead >= standing.ahead_cap else str(ahead)
     place = f"; {before} before it there" if ahead else "; it is next there"
     return code, f"{text}{place if gate.kind is not GateKind.LATCH else ''}."
+
+
+def _broken(named: str, gate: GateState) -> str:
+    """What a breaker keeps tasks from."""
+    if gate.capacity:
+        return f"{named} is half open: one task tries whether what failed works again"
+    when = f"; one task may try at {gate.opens_at:%H:%M:%S} UTC" if gate.opens_at else ""
+    return f"{named} is open, because too much failed or an operator opened it{when}"
 
 
 def _later(task: Task) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack
 
+from holdfast.core.gate import Gate
 from holdfast.core.keys import stored_key
 from holdfast.core.task import Added, NewTask, Priority, TaskId
 from holdfast.definitions.backoff import dump_policy
@@ -44,6 +45,7 @@ class Call(Generic[R_co]):
     lock: str | None
     unique_key: str | None
     fingerprint: str | None
+    gates: tuple[Gate, ...] = ()
 
     @property
     def is_plain(self) -> bool:
@@ -53,6 +55,7 @@ class Call(Generic[R_co]):
             and self.lock is None
             and self.unique_key is None
             and self.fingerprint is None
+            and self.gates is self.definition.fixed_gates
         )
 
     def with_options(self, **options: Unpack[SubmitKeywords]) -> Call[R_co]:
@@ -107,6 +110,7 @@ class Call(Generic[R_co]):
             owner=options.owner,
             trace=options.traceparent,
             callback=_callback(options, settings),
+            gates=self.gates,
         )
 
 

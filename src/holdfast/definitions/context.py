@@ -206,7 +206,7 @@ class Context:
             )
 
         def keep(calls: Sequence[Call[Any]]) -> list[Added]:
-            made = TaskMaker(task.home.settings).make(calls)
+            made = TaskMaker(task.home.settings, task.home.registry.queues).make(calls)
             for new in made:
                 self._sink.follow_up(new)
             return [Added(new.id, SubmitOutcome.CREATED, State.QUEUED) for new in made]

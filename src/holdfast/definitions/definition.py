@@ -12,11 +12,13 @@ from typing import Any, Generic, ParamSpec, TypeVar, Unpack
 from holdfast.codec import ArgumentCodec, Checked, ResultCodec
 from holdfast.codec.hiding import marked_secrets
 from holdfast.core.attempt import Claim
+from holdfast.core.gate import Gate
 from holdfast.core.lifecycle import Backoff
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.task import Json, Task
 from holdfast.definitions.backoff import backoff_for
 from holdfast.definitions.call import Call
+from holdfast.definitions.gate_makers import Makers, fixed_gates, gates_of
 from holdfast.definitions.home import Home
 from holdfast.definitions.options import NO_OPTIONS, Executor, Options, SubmitKeywords
 from holdfast.definitions.signature import Signature, Unresolved
@@ -75,6 +77,8 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         self.requires = spec.requires
         self.secret_fields = spec.secret_fields
         self.keep = spec.keep
+        self.limits = spec.limits
+        self.fixed_gates = fixed_gates(spec.limits)
 
     @property
     def home(self) -> Home:
@@ -158,6 +162,12 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         """Check arguments that are JSON values by name; with `strict`, `"3"` is no integer."""
         return self._call(self._argument_codec().check_json(arguments, strict=strict), options)
 
+    def gates_in(self, payload: bytes, makers: Makers) -> tuple[Gate, ...]:
+        """The gates that these make for a stored payload; `InvalidArguments` if it does not fit."""
+        codec = self._argument_codec()
+        values = codec.values(payload)
+        return gates_of(makers, *codec.spread(values), values)
+
     def json_schema(self, reference: str) -> dict[str, Json]:
         """What `make_json_call` takes, as a JSON Schema; see `ArgumentCodec.json_schema`."""
         return self._argument_codec().json_schema(reference)
@@ -181,7 +191,10 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
             unique_key = self.unique(*codec.spread(values), values)
         if lock is None and self.lock is not None:
             lock = self.lock(*codec.spread(values), values)
-        return Call(self, payload, options, lock, unique_key, fingerprint)
+        gates = self.fixed_gates
+        if gates is None:
+            gates = gates_of(self.limits, *codec.spread(values), values)
+        return Call(self, payload, options, lock, unique_key, fingerprint, gates)
 
     def _prepare(self) -> None:
         """Build the codecs now, so that a bad annotation shows where it is written; names that are

@@ -17,6 +17,7 @@ from holdfast.core.retry import RetryPolicy
 from holdfast.core.task import Priority
 from holdfast.definitions import readers
 from holdfast.definitions.instants import read_instant
+from holdfast.definitions.limits import KeyMaker, LimitKeywords
 from holdfast.errors import InvalidOption
 
 Retry = RetryPolicy | Callable[[int], float]
@@ -24,8 +25,6 @@ Retry = RetryPolicy | Callable[[int], float]
 Unlimited = Literal["unlimited"]
 Tags = str | Collection[str] | Mapping[str, str | int]
 """One tag, several, or names with values: `{"batch": "daily"}` is the tag `batch=daily`."""
-KeyMaker = str | Callable[..., str | None]
-"""A template over the arguments ("doc:{doc_id}"), or a function of them."""
 
 
 class Executor(StrEnum):
@@ -36,8 +35,8 @@ class Executor(StrEnum):
     PROCESS = "process"
 
 
-class TaskKeywords(TypedDict, total=False):
-    """The decorator's options.
+class TaskKeywords(LimitKeywords, total=False):
+    """The decorator's options; those of `LimitKeywords` bound how many run.
 
     `retry_for` are the only exceptions that are tried again, `no_retry_for` those that are not.
     `timeout_growth` multiplies the time limit with every charged attempt, up to `timeout_cap`.

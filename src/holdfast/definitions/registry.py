@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from holdfast.core.scope import QUEUE, Scope
 from holdfast.definitions.definition import Definition
+from holdfast.definitions.gate_makers import Makers, task_scope
 from holdfast.definitions.middleware import Installed
 from holdfast.errors import InvalidOption, UnknownTask
 
@@ -21,6 +23,10 @@ class Registry(Mapping[str, AnyDefinition]):
         self.forgetful: set[str] = set()
         """Names of tasks that are not kept once they have succeeded."""
         self.middleware = Installed()
+        self.queues: dict[str, Makers] = {}
+        """Queues with limits of their own."""
+        self.breakers: dict[Scope, Makers] = {}
+        """The breakers of definitions and queues, by whose they are; empty for nearly all apps."""
 
     def add(self, definition: AnyDefinition) -> None:
         """Take a definition in. The same function again (a reload, a notebook) replaces itself;
@@ -38,6 +44,19 @@ class Registry(Mapping[str, AnyDefinition]):
             self.forgetful.discard(definition.name)
         else:
             self.forgetful.add(definition.name)
+        self._watch(task_scope(definition.name), definition.limits)
+
+    def set_queue(self, queue: str, makers: Makers) -> None:
+        """What bounds a queue, from now on."""
+        self.queues[queue] = makers
+        self._watch(Scope(QUEUE, queue), makers)
+
+    def _watch(self, scope: Scope, makers: Makers) -> None:
+        breakers = tuple(maker for maker in makers if maker.rule is not None)
+        if breakers:
+            self.breakers[scope] = breakers
+        else:
+            self.breakers.pop(scope, None)
 
     def names(self) -> tuple[str, ...]:
         return tuple(sorted(self._definitions))
