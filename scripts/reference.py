@@ -339,6 +339,8 @@ OPTIONS = {
     "tags": 'words to find it by; `{"batch": "daily"}` is the tag `batch=daily`',
     "requires": "capabilities that a worker must have",
     "keep": "`False`: forgotten, history and all, about a minute after it has succeeded",
+    "debounce": "so long after the last submit its task runs: a duration, or `Debounce(…)`",
+    "throttle": "for so long later submits get the first one's task: a duration, or `Throttle(…)`",
     "secret_fields": "parameters, or places in them (`card.number`), that are shown as stars",
     "delay": "start no sooner than this from now",
     "run_at": "start no sooner than this instant",

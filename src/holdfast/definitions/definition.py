@@ -75,6 +75,7 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         self.requires = spec.requires
         self.secret_fields = spec.secret_fields
         self.keep = spec.keep
+        self.coalescing = spec.coalescing
 
     @property
     def home(self) -> Home:
@@ -181,7 +182,10 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
             unique_key = self.unique(*codec.spread(values), values)
         if lock is None and self.lock is not None:
             lock = self.lock(*codec.spread(values), values)
-        return Call(self, payload, options, lock, unique_key, fingerprint)
+        coalescing = None
+        if self.coalescing is not None:
+            coalescing = self.coalescing.of(*codec.spread(values), values, options)
+        return Call(self, payload, options, lock, unique_key, fingerprint, coalescing)
 
     def _prepare(self) -> None:
         """Build the codecs now, so that a bad annotation shows where it is written; names that are

@@ -20,6 +20,8 @@ class Registry(Mapping[str, AnyDefinition]):
         self._definitions: dict[str, AnyDefinition] = {}
         self.forgetful: set[str] = set()
         """Names of tasks that are not kept once they have succeeded."""
+        self.coalesced: set[str] = set()
+        """Names of tasks of which several submits become one."""
         self.middleware = Installed()
 
     def add(self, definition: AnyDefinition) -> None:
@@ -34,10 +36,8 @@ class Registry(Mapping[str, AnyDefinition]):
                 f"{'.'.join(_origin(definition))}. Give one of them another `name=`.",
             )
         self._definitions[definition.name] = definition
-        if definition.keep:
-            self.forgetful.discard(definition.name)
-        else:
-            self.forgetful.add(definition.name)
+        _note(self.forgetful, definition.name, is_one=not definition.keep)
+        _note(self.coalesced, definition.name, is_one=definition.coalescing is not None)
 
     def names(self) -> tuple[str, ...]:
         return tuple(sorted(self._definitions))
@@ -78,6 +78,10 @@ class Registry(Mapping[str, AnyDefinition]):
 
     def __len__(self) -> int:
         return len(self._definitions)
+
+
+def _note(names: set[str], name: str, *, is_one: bool) -> None:
+    (names.add if is_one else names.discard)(name)
 
 
 def _origin(definition: AnyDefinition) -> tuple[str, str]:

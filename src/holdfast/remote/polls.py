@@ -13,10 +13,14 @@ from typing import Any
 from holdfast.asyncio_tools.cancel import end
 from holdfast.asyncio_tools.shield import to_the_end
 from holdfast.core.attempt import Claim, Claimed
+from holdfast.core.flow import IN_PAYLOAD
+from holdfast.core.lifecycle import Dropped, Outcome
 from holdfast.core.task import WorkerId
 from holdfast.engine.napping import Napper
+from holdfast.errors import StoreUnavailable
+from holdfast.flow.debouncing import looked_at
 from holdfast.ports.dispatcher import Dispatcher
-from holdfast.ports.store import TaskStore
+from holdfast.ports.store import Store
 from holdfast.remote.leases import Leases
 from holdfast.remote.registrations import Registrations, RemoteWorker
 from holdfast.remote.waiting import LongPoll, WaitingPolls
@@ -29,7 +33,7 @@ class Polls:
 
     def __init__(
         self,
-        store: TaskStore,
+        store: Store,
         dispatcher: Dispatcher,
         registrations: Registrations,
         leases: Leases,
@@ -137,9 +141,30 @@ class Polls:
             poll.land([])
             poll.close()
             raise
-        self._on_claimed(claimed.claims)
-        poll.land(claimed.claims)
+        try:
+            claims = await self._looked_at(claimed.claims)
+        except StoreUnavailable as error:
+            await self._leases.give_back(claimed.claims)
+            poll.fail(error)
+            return None
+        self._on_claimed(claims)
+        poll.land(claims)
         return claimed
+
+    async def _looked_at(self, claims: Sequence[Claim]) -> Sequence[Claim]:
+        """Those of them that may run, as they may; the others are ended here."""
+        if not any(IN_PAYLOAD in claim.payload for claim in claims):
+            return claims
+        may_run: list[Claim] = []
+        dropped: list[tuple[Claim, Outcome]] = []
+        for claim in claims:
+            found = await looked_at(self._store, claim)
+            if isinstance(found, Dropped):
+                dropped.append((claim, found))
+            else:
+                may_run.append(found)
+        await self._leases.settle(dropped)
+        return may_run
 
     async def _clear(self, poll: LongPoll) -> None:
         """Nobody waits for this poll's answer any more."""

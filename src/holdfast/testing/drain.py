@@ -23,6 +23,7 @@ from holdfast.core.attempt import Claim, Report
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.lifecycle import (
     UNFINISHED,
+    Dropped,
     Failed,
     Outcome,
     Released,
@@ -35,6 +36,7 @@ from holdfast.core.task import Json, State, TaskError, TaskId, WorkerId
 from holdfast.definitions.context import Context, enter_context
 from holdfast.engine.judging import Judge, bringing, refused_follow_up
 from holdfast.errors import HoldfastError
+from holdfast.flow.debouncing import looked_at
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.worker.middleware import around_run, around_settle
@@ -153,10 +155,13 @@ class Drain:
         reports: list[Report] = []
         raised: list[Exception] = []
         definition = self._app.registry.get(claim.name)
-        if definition is None:
+        looked = await looked_at(store, claim)
+        if isinstance(looked, Dropped):
+            outcome: Outcome = looked
+        elif definition is None:
             outcome = unknown(claim.name, self._app.registry.suggest(claim.name))
         else:
-            run = Run(claim, definition, None, reports.append)
+            run = Run(looked, definition, None, reports.append)
             execute = around_run(self._app.registry, lambda run: _attempt(run, raised.append))
             outcome = await execute(run)
             window = definition.home.settings.idempotency_window
@@ -173,7 +178,9 @@ class Drain:
             attempt=claim.attempt,
             state=state,
             result=orjson.loads(outcome.result) if isinstance(outcome, Succeeded) else None,
-            error=outcome.error if isinstance(outcome, (Failed, TimedOut, Unfit)) else None,
+            error=outcome.error
+            if isinstance(outcome, (Dropped, Failed, TimedOut, Unfit))
+            else None,
         )
 
     async def _save(self, store: Store, claim: Claim, outcome: Outcome) -> State:

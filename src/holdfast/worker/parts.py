@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim, Refusal, Settlement
@@ -18,6 +19,7 @@ from holdfast.core.unfit import offered_again_in
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
 from holdfast.engine.waking import Waker
+from holdfast.flow.debouncing import looked_at
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
@@ -114,6 +116,7 @@ class Parts:
             too_old=settings.lease / 3,
             confirm=self.membership.confirm,
             unfit=self._unfit,
+            look=partial(looked_at, store),
             announcer=self._announcer,
             stop_grace=settings.stop_grace,
             host=WorkerTransactionHost(store, loop, self.reporter, self.outcomes.completed),

@@ -13,7 +13,8 @@ from dataclasses import replace
 
 from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim, Report
-from holdfast.core.lifecycle import Outcome, Released, Stopped, Unfit
+from holdfast.core.flow import IN_PAYLOAD
+from holdfast.core.lifecycle import Dropped, Outcome, Released, Stopped, Unfit
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
@@ -47,7 +48,8 @@ class Slots:
     `hot` runs coroutines without ceremony; `execute` runs everything, in whatever surrounds it.
     A claim that waited for `too_old` seconds starts only if `confirm` says that the lease holds:
     a process that was paused must not start what others may have started since. `unfit` says
-    in how many seconds a task is offered again that the code of this worker is not fit for.
+    in how many seconds a task is offered again that the code of this worker is not fit for. `look`
+    says whether a task that has to do with others may run.
     """
 
     def __init__(
@@ -63,6 +65,7 @@ class Slots:
         too_old: float,
         confirm: Callable[[WorkerId], Awaitable[bool]],
         unfit: Callable[[Claim], Awaitable[float | None]],
+        look: Callable[[Claim], Awaitable[Claim | Dropped]],
         announcer: Announcer,
         stop_grace: float = 0.0,
         host: TransactionHost | None = None,
@@ -77,6 +80,7 @@ class Slots:
         self._too_old = too_old
         self._confirm = confirm
         self._unfit = unfit
+        self._look = look
         self._announcer = announcer
         self._stop_grace = stop_grace
         self._host = host
@@ -218,6 +222,8 @@ class Slots:
                     return
                 turn_over = clock() + TURN
             started = clock()
+            if IN_PAYLOAD in claim.payload and (claim := await self._looked_at(claim)) is None:
+                continue
             if self._lost and claim.lock is not None and not await self._is_free(claim):
                 continue
             if started - buffer.filled_at > self._too_old and not await self._is_ours(claim):
@@ -287,6 +293,23 @@ class Slots:
             self._buffer.enter()
             self._doubted.discard(claim.task_id)
         return True
+
+    async def _looked_at(self, claim: Claim) -> Claim | None:
+        """A claim that has to do with other tasks, as it may run; None if it must not."""
+        self._doubted.add(claim.task_id)
+        self._buffer.leave()
+        found: Claim | Outcome
+        try:
+            found = await self._look(claim)
+        except StoreUnavailable:
+            found = Released()
+        finally:
+            self._buffer.enter()
+            self._doubted.discard(claim.task_id)
+        if isinstance(found, Claim):
+            return found
+        self._settle(claim, found)
+        return None
 
     def _prepare(self, claim: Claim, now: float) -> Run | None:
         definition = self._registry.get(claim.name)
