@@ -45,6 +45,7 @@ from holdfast.errors import (
 if typing.TYPE_CHECKING:
     from holdfast.app import Holdfast
     from holdfast.definitions.call import Call
+    from holdfast.definitions.coalescing import Debounce, Throttle
     from holdfast.definitions.context import Context, context
     from holdfast.definitions.definition import Definition
     from holdfast.definitions.handle import Handle
@@ -69,6 +70,7 @@ if typing.TYPE_CHECKING:
 _HOMES = {
     "holdfast.app": ("Holdfast",),
     "holdfast.definitions.call": ("Call",),
+    "holdfast.definitions.coalescing": ("Debounce", "Throttle"),
     "holdfast.definitions.context": ("Context", "context"),
     "holdfast.definitions.definition": ("Definition",),
     "holdfast.definitions.handle": ("Handle",),
@@ -101,6 +103,7 @@ __all__ = [
     "Config",
     "ConfigError",
     "Context",
+    "Debounce",
     "Definition",
     "Fair",
     "Fatal",
@@ -143,6 +146,7 @@ __all__ = [
     "TaskFilter",
     "TaskNotFound",
     "TaskUnsuccessful",
+    "Throttle",
     "UnknownTask",
     "Unsupported",
     "context",

@@ -34,6 +34,7 @@ from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
 from holdfast.filters import FilterKeywords, TaskRef, chosen_by, dead_unless_told, read_id, where
 from holdfast.fleet import as_now, knows_queue
+from holdfast.flow.coalescing import Coalescer
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import EVERYBODY, Dispatcher
 from holdfast.ports.store import Store
@@ -106,9 +107,13 @@ class Client:
         self, calls: Sequence[Call[Any]], mark: bytes | None, traceparent: str | None
     ) -> Sequence[Added]:
         window = self.settings.idempotency_window
-        tasks = self.new_tasks(calls, mark, traceparent)
         with keys.as_given():
-            added = await self.store.add(tasks, idempotency_window=window)
+            if self.registry.coalesced and any(call.coalescing is not None for call in calls):
+                make = partial(self.new_tasks, mark=mark, traceparent=traceparent)
+                tasks, added = await Coalescer(self.store, window).submit(calls, make)
+            else:
+                tasks = self.new_tasks(calls, mark, traceparent)
+                added = await self.store.add(tasks, idempotency_window=window)
         self.dispatcher.added(_counts(tasks))
         return self._said(tasks, added, len(calls))
 

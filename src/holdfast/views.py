@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 EPOCH: Final = datetime.fromtimestamp(0, UTC)
 MOST_AGED: Final = 10_000
+_KEYS: Final = (SubmitOutcome.UNIQUE_KEY, SubmitOutcome.IDEMPOTENCY_KEY)
 
 
 def to_json(data: Json, *, indented: bool = False) -> bytes:
@@ -89,10 +90,11 @@ def submitted(added: Added, position: int | None, trace: str | None) -> dict[str
         "task_id": added.task_id,
         "status": added.state.value,
         "queue_position": position,
+        "outcome": added.outcome.value,
         "existing": not added.created,
         "trace_id": trace_id_of(added.task_id, trace) if added.created else None,
     }
-    if added.outcome is not SubmitOutcome.CREATED:
+    if added.outcome in _KEYS:
         view["existing_by"] = added.outcome.value
     return view
 

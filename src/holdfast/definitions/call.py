@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack
 
+from holdfast.core.coalescing import Coalescing
 from holdfast.core.gate import Gate
 from holdfast.core.keys import stored_key
 from holdfast.core.task import Added, NewTask, Priority, TaskId
@@ -46,12 +47,14 @@ class Call(Generic[R_co]):
     unique_key: str | None
     fingerprint: str | None
     gates: tuple[Gate, ...] = ()
+    coalescing: Coalescing | None = None
 
     @property
     def is_plain(self) -> bool:
         """Whether nothing but the definition says how it is to be run."""
         return (
             self.options is NO_OPTIONS
+            and self.coalescing is None
             and self.lock is None
             and self.unique_key is None
             and self.fingerprint is None

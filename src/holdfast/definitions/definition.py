@@ -79,6 +79,7 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         self.keep = spec.keep
         self.limits = spec.limits
         self.fixed_gates = fixed_gates(spec.limits)
+        self.coalescing = spec.coalescing
 
     @property
     def home(self) -> Home:
@@ -194,7 +195,10 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         gates = self.fixed_gates
         if gates is None:
             gates = gates_of(self.limits, *codec.spread(values), values)
-        return Call(self, payload, options, lock, unique_key, fingerprint, gates)
+        coalescing = None
+        if self.coalescing is not None:
+            coalescing = self.coalescing.of(*codec.spread(values), values, options)
+        return Call(self, payload, options, lock, unique_key, fingerprint, gates, coalescing)
 
     def _prepare(self) -> None:
         """Build the codecs now, so that a bad annotation shows where it is written; names that are

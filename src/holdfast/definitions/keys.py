@@ -16,6 +16,8 @@ from typing import Any
 from holdfast.definitions.readers import hint, read_key, read_text
 from holdfast.errors import InvalidOption
 
+KeyMaker = str | Callable[..., str | None]
+"""A template over the arguments ("doc:{doc_id}"), or a function of them."""
 MakeKey = Callable[[tuple[Any, ...], dict[str, Any], dict[str, Any]], str | None]
 """From positional arguments, keyword arguments, and all of them by name, to a key."""
 

@@ -7,16 +7,14 @@ queue (`app.queue`) it is a template over the arguments' JSON values, whatever t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Final, TypedDict
 
 from holdfast.core.duration import Duration
+from holdfast.definitions.keys import KeyMaker
 from holdfast.definitions.readers import read_duration, read_key, read_name
 from holdfast.errors import InvalidOption
-
-KeyMaker = str | Callable[..., str | None]
-"""A template over the arguments ("{tenant}"), or a function of them."""
 
 MOST: Final = 1_000_000
 WINDOW: Final = 100

@@ -14,6 +14,7 @@ from holdfast.core.task import NewTask, Priority, Task, TaskId
 from holdfast.definitions.call import Call
 from holdfast.definitions.gate_makers import Makers, queue_gates
 from holdfast.definitions.tracing import current_traceparent
+from holdfast.errors import InvalidOption
 from holdfast.settings import Settings
 
 _OWN: Final = NewTask._fields[:3]
@@ -62,7 +63,12 @@ class TaskMaker:
     ) -> Sequence[NewTask]:
         """The tasks of these calls, each with an id, and behind them the notices that they want
         sent. Those that name no trace belong to `traceparent`, else to that of the caller.
+        `InvalidOption` for one that is debounced or throttled: what becomes of it must be looked up
+        first (`flow.coalescing`), so it can only be submitted by itself.
         """
+        for call in calls:
+            if call.coalescing is not None:
+                raise _looks_first(call)
         ids = self._ids.make(len(calls))
         if mark is not None:
             ids = (marked(task_id, mark) for task_id in ids)
@@ -113,3 +119,14 @@ class TaskMaker:
             return first
         definition.check_limit(payload, self._settings.max_payload)
         return NewTask._make((task_id, definition.name, payload, *common))
+
+
+def _looks_first(call: Call[Any]) -> InvalidOption:
+    kind = "debounce" if call.coalescing is None else call.coalescing.kind
+    return InvalidOption(
+        kind,
+        f"task {call.definition.name!r} looks in the store which submit wins, and cannot be stored "
+        "unseen with something else: in a transaction of yours, with the completion of a task "
+        "(`ctx.submit`, `follow_ups`) or as part of a composition. Submit it by itself: "
+        "`await f.submit_async(…)`, also inside of a handler. Nothing was submitted",
+    )

@@ -16,8 +16,10 @@ from holdfast.core.duration import Duration, Size, parse_duration
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.task import Priority
 from holdfast.definitions import readers
+from holdfast.definitions.coalescing import Debounce, Throttle
 from holdfast.definitions.instants import read_instant
-from holdfast.definitions.limits import KeyMaker, LimitKeywords
+from holdfast.definitions.keys import KeyMaker
+from holdfast.definitions.limits import LimitKeywords
 from holdfast.errors import InvalidOption
 
 Retry = RetryPolicy | Callable[[int], float]
@@ -43,7 +45,8 @@ class TaskKeywords(LimitKeywords, total=False):
     `stop_grace` is how long a body that was asked to stop is left alone before it is interrupted.
     `lock` and a `unique` that is text are templates over the arguments. `secret_fields` are
     parameters, or places in them (`card.number`), that are never shown. With `keep=False` a task
-    is forgotten, history and all, about a minute after it has succeeded.
+    is forgotten, history and all, about a minute after it has succeeded. `debounce` runs the last
+    of several submits, so long after it; `throttle` the first of all in that time.
     """
 
     name: str | None
@@ -65,6 +68,8 @@ class TaskKeywords(LimitKeywords, total=False):
     requires: str | Collection[str] | None
     secret_fields: str | Collection[str] | None
     keep: bool | None
+    debounce: Duration | Debounce | None
+    throttle: Duration | Throttle | None
 
 
 class SubmitKeywords(TypedDict, total=False):

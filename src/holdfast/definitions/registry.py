@@ -22,6 +22,8 @@ class Registry(Mapping[str, AnyDefinition]):
         self._definitions: dict[str, AnyDefinition] = {}
         self.forgetful: set[str] = set()
         """Names of tasks that are not kept once they have succeeded."""
+        self.coalesced: set[str] = set()
+        """Names of tasks of which several submits become one."""
         self.middleware = Installed()
         self.queues: dict[str, Makers] = {}
         """Queues with limits of their own."""
@@ -40,10 +42,8 @@ class Registry(Mapping[str, AnyDefinition]):
                 f"{'.'.join(_origin(definition))}. Give one of them another `name=`.",
             )
         self._definitions[definition.name] = definition
-        if definition.keep:
-            self.forgetful.discard(definition.name)
-        else:
-            self.forgetful.add(definition.name)
+        _note(self.forgetful, definition.name, is_one=not definition.keep)
+        _note(self.coalesced, definition.name, is_one=definition.coalescing is not None)
         self._watch(task_scope(definition.name), definition.limits)
 
     def set_queue(self, queue: str, makers: Makers) -> None:
@@ -97,6 +97,10 @@ class Registry(Mapping[str, AnyDefinition]):
 
     def __len__(self) -> int:
         return len(self._definitions)
+
+
+def _note(names: set[str], name: str, *, is_one: bool) -> None:
+    (names.add if is_one else names.discard)(name)
 
 
 def _origin(definition: AnyDefinition) -> tuple[str, str]:

@@ -15,6 +15,7 @@ from holdfast.core.dropping import culprit_of, not_kept, remembered, unmet
 from holdfast.core.flow import IN_PAYLOAD, Body, Flow, flow_of, with_values
 from holdfast.core.lifecycle import Dropped, Outcome, Stopped
 from holdfast.core.task import Cause, Reason, Task
+from holdfast.flow.debouncing import superseded
 from holdfast.flow.parents import Parents
 from holdfast.flow.results import NotKept, named_by, read_tasks, values_of
 from holdfast.ports.store import Store
@@ -46,6 +47,8 @@ class Starter:
         if claim.cancel_requested:
             return Stopped()
         flow = flow_of(claim.payload) or _NO_FLOW
+        if newer := await superseded(self._store, flow, claim.task_id):
+            return newer
         if claim.attempt > 1 and claim.cause in GOES_ON:
             ended = await self._parents.after_body(claim, flow)
             if ended is not None:

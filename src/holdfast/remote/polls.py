@@ -18,7 +18,7 @@ from holdfast.core.task import WorkerId
 from holdfast.engine.napping import Napper
 from holdfast.flow.starting import must_look
 from holdfast.ports.dispatcher import Dispatcher
-from holdfast.ports.store import TaskStore
+from holdfast.ports.store import Store
 from holdfast.remote.leases import Leases
 from holdfast.remote.registrations import Registrations, RemoteWorker
 from holdfast.remote.waiting import LongPoll, WaitingPolls
@@ -31,7 +31,7 @@ class Polls:
 
     def __init__(
         self,
-        store: TaskStore,
+        store: Store,
         dispatcher: Dispatcher,
         registrations: Registrations,
         leases: Leases,

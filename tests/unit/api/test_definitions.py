@@ -203,6 +203,15 @@ class TestOptions:
         )  # fmt: skip
         def task(doc: int) -> None: ...
 
+        @app.task(debounce="5s")
+        def late() -> None: ...
+
+        @app.task(throttle="5s")
+        def early() -> None: ...
+
+        assert late.coalescing is not None
+        assert early.coalescing is not None
+        assert (late.coalescing.seconds, early.coalescing.seconds) == (5.0, 5.0)
         assert task.queue == "mail"
         assert task.priority is Priority.NORMAL
         assert task.max_retries == 7

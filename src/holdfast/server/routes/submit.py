@@ -141,7 +141,7 @@ class Stream:
 
 
 def _position(service: Service, client: Client, call: Call[Any], added: Added) -> int | None:
-    if call.options.delay or call.options.run_at is not None:
+    if call.options.delay or call.options.run_at is not None or call.coalescing is not None:
         return None
     queue = call.options.queue or call.definition.queue
     priority = call.options.priority or call.definition.priority
