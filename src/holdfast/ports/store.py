@@ -157,10 +157,12 @@ class TaskStore(Protocol):
         request, is written as `lifecycle.cancelled_instead` has it. Unknown tasks are refused and
         counted, without an event. A non-terminal settlement makes the task eligible at now + delay,
         with its old rank: in the future it waits in the state given, otherwise it is ready (or
-        blocked) at once; what it `needs` it requires from then on.
+        blocked) at once; what it `needs` it requires from then on, and the latch that it is
+        `behind` is one of its gates, for good.
 
         What a settlement brings along (`also`) is written as `commit` would, if and only if it is
-        itself, and right after it: the keys that its task lets go are free. If that clashes,
+        itself, and right after it: the keys that its task lets go are free. Only its latches are
+        counted up before, so one that the task stands `behind` is closed. If that clashes,
         neither is, the answer says so (`Refusal.conflict`), and nothing is noted or counted: the
         attempt goes on to hold its lease.
         """

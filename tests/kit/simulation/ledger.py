@@ -199,6 +199,8 @@ class Ledger(WatchesGates, WatchesWorkers):
                 self._fail("rightful_refused", settlement.task_id, f"{settlement} was refused")
             if rescuer and holds and self.book.is_alive(settlement.worker_id):
                 self._fail("live_worker_rescued", settlement.task_id, f"{settlement.worker_id}")
+            if known is not None and holds and known.cancel_requested:
+                settlement = cancelled_instead(settlement)  # noqa: PLW2901 - with nothing along
             also = settlement.also if holds else None
             clashes = also is not None and self._clashes(also)
             if clashes != (fence in clashed):
@@ -392,8 +394,6 @@ class Ledger(WatchesGates, WatchesWorkers):
             self._commit(settlement.also, lambda: self._end(known, settlement))
 
     def _end(self, known: Known, settlement: Settlement) -> None:
-        if known.cancel_requested:
-            settlement = cancelled_instead(settlement)
         now = self._clock.now_us()
         self.seen[f"task {settlement.state}"] += 1
         self.seen[f"attempt {settlement.ended}"] += 1
@@ -408,6 +408,8 @@ class Ledger(WatchesGates, WatchesWorkers):
             known.run_at = now + us(settlement.delay)
             known.cause = settlement.cause or known.cause
             known.retrying = settlement.state is State.RETRYING
+            if settlement.behind is not None:
+                known.stand_behind(settlement.behind)
             known.become_eligible(now)
 
     def _judge_decision(self, known: Known, settlement: Settlement) -> None:
