@@ -38,6 +38,7 @@ from holdfast.engine.judging import Judge, bringing, refused_follow_up
 from holdfast.errors import HoldfastError
 from holdfast.flow.bodies import after_its_body, is_body_first
 from holdfast.flow.starting import Starter, must_look
+from holdfast.flow.trees import Trees
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.worker.middleware import around_run, around_settle
@@ -139,7 +140,7 @@ class Drain:
             found = await store.claim(WORKER, queues=None, capabilities=self._capabilities, limit=1)
             if found.claims:
                 return found.claims[0]
-            if await self._learned(store):
+            if await self._learned(store) or await self._did_chores(store):
                 continue
             if until == "idle" or found.next_due is None:
                 return None
@@ -152,6 +153,13 @@ class Drain:
         is_new = not needed <= self._capabilities
         self._capabilities |= needed
         return is_new
+
+    async def _did_chores(self, store: Store) -> bool:
+        """Finish what takes several steps, as every worker does beside its work."""
+        dispatcher = (await self._app.verbs()).dispatcher
+        chores = Trees(store, dispatcher, self._app.settings).chores
+        await chores.round()
+        return chores.done > 0
 
     async def _ran(self, store: Store, claim: Claim, *, reraise: bool) -> Ran:
         reports: list[Report] = []

@@ -65,7 +65,6 @@ def maintenance_agents(
         Rescuer(store, dispatcher, settings, own_id=own_id),
         Pruner(store, settings),
         Abandoner(store, settings),
-        Trees(store, dispatcher, settings).chores,
         Tidier(store, settings),
     ]
 
@@ -74,5 +73,6 @@ async def maintain(
     store: Store, dispatcher: Dispatcher, settings: Settings, *, more: Sequence[Agent] = ()
 ) -> None:
     """Let them, and whoever else is given, do their rounds until cancelled."""
-    agents = [*maintenance_agents(store, dispatcher, settings), *more]
+    chores = Trees(store, dispatcher, settings).chores
+    agents = [*maintenance_agents(store, dispatcher, settings), chores, *more]
     await asyncio.gather(*(keep_ticking(agent) for agent in agents))
