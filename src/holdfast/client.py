@@ -33,6 +33,7 @@ from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
 from holdfast.filters import FilterKeywords, TaskRef, chosen_by, dead_unless_told, read_id, where
 from holdfast.fleet import as_now, knows_queue
 from holdfast.flow.children import children_of
+from holdfast.flow.standing import with_others
 from holdfast.flow.trees import CANCEL_BELOW, START_AGAIN, START_TREE, Trees, is_parent
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, work_for
@@ -224,7 +225,7 @@ class Client:
         if standing.task.state in CANCELLABLE_AT_ONCE:
             workers = tuple(await self._as_now(standing.workers))
             standing = replace(standing, workers=workers)
-        return standing
+        return await with_others(self.store, standing)
 
     async def cancel(self, task_id: TaskRef) -> Task:
         """Cancel one task, and all below it: at once what has not started; of what runs the workers
