@@ -103,7 +103,8 @@ class Standing:
     and `ahead_at_gate` how many stand before it there, up to `ahead_cap`.
     `awaited` is the task whose end that gate waits for, `children` how many a parent has that
     stands behind theirs, and `culprit` the task because of which this one was dropped; whoever
-    explains reads them. `ended_last_minute` is about how many tasks of its queue completed, failed or became dead
+    explains reads them. `ended_last_minute` is about how many tasks of its queue completed, failed
+    or became dead
     letters within the last 60 s; whether those requeued or forgotten since count is the store's
     choice.
     """
