@@ -103,9 +103,9 @@ def gates_from(text: str | None) -> tuple[Gate, ...]:
 
 
 class Count(NamedTuple):
-    """Change a latch: up by so many (it is made if it is new), or down. At zero it opens, once and
-    for all; what comes later changes nothing, nor does counting down what is unknown. `failed` of
-    those counted down did not go well.
+    """Change a latch: up by so many (it is made if it is new), or down. At zero it opens; what
+    comes later changes nothing (but for what `ports.store` says), nor does counting down what is
+    unknown. `failed` of those counted down did not go well.
     """
 
     latch: str

@@ -42,8 +42,10 @@ stands before or has set the capacity of leaves nothing behind, but for a latch 
   than its capacity. The claim counts the start.
 - *latch*: closed until it was counted down as often as up (`Changes.counts`, `NewTask.counts`).
   Each unfinished task has one of its own, whose key is its id, and which its end counts down.
-  Unknown ones are open. It opens once; a requeued task's own latch is closed until it ends again,
-  and its end counts no other latch a second time.
+  Unknown ones are open. It opens once, and what is counted later changes nothing, but for this: a
+  requeued task's own latch is closed until it ends again, and those that it names count it again
+  (they are made or closed if need be, and forget that it did not go well); and a settlement that
+  counts up the latch that its task is to stand `behind` closes it.
 
 A capacity is the one that the newest submit named, or the one set by `Changes.capacities`.
 

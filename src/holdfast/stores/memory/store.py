@@ -388,7 +388,7 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NothingToOpen, NoTransactions):
                 _, also = self._plan(settlement.also, now)
             except CLASHES as clash:
                 return [clashed(settlement, clash)]
-            self._places.gates.count(also.ups, now)  # before its own end counts
+            self._places.gates.count(also.ups, now, settlement.behind)  # before its own end counts
         self._attempts[task.id][-1] = replace(
             self._attempts[task.id][-1],
             ended_at=as_time(now),

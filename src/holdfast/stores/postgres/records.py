@@ -126,7 +126,7 @@ async def _save_together(
         mine = [cancelled_instead(s) if held.get(s.task_id) else s for s in mine]
         rightful = [s for s in mine if s.task_id in held]
         fresh = await _decided(db, sql, [s.also for s in rightful if s.also is not None])
-        await _count_up(db, sql, fresh)  # before their own ends count
+        await _count_up(db, sql, fresh, [s.behind for s in rightful])  # before their own ends count
         await settlements.stand_behind(db, sql, rightful)
         refused, passed = await settlements.save(db, sql, mine, now)
         reached("end-written")
@@ -161,9 +161,15 @@ async def _write(
     return answers, passed
 
 
-async def _count_up(db: Connection, sql: Queries, several: Sequence[_Decided]) -> None:
+async def _count_up(
+    db: Connection, sql: Queries, several: Sequence[_Decided], behind: Sequence[str | None] = ()
+) -> None:
+    """Latches that somebody is to stand `behind` are closed by that."""
     if ups := [count for each in several for count in each.changes.ups]:
-        await db.execute(sql["count_up"], *_columns(ups, 3))
+        columns = _columns(ups, 3)
+        if again := sorted(set(columns[0]).intersection(behind)):
+            await db.execute(sql["close_latches"], again)
+        await db.execute(sql["count_up"], *columns)
 
 
 def _columns(rows: Sequence[tuple[Any, ...]], number: int) -> list[list[Any]]:
