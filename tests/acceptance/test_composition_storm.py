@@ -115,7 +115,7 @@ def _nap(body_of: NewTask | None = None) -> NewTask:
 
 
 def _commit(stage: Stage, tasks: Sequence[NewTask]) -> None:
-    stage.app.wait_for(stage.app.client.store.commit(stored(tasks)))
+    stage.app.open().wait_for(stage.app.client.store.commit(stored(tasks)))
 
 
 def _tasks(stage: Stage, tasks: Sequence[NewTask]) -> list[Task]:
