@@ -47,10 +47,10 @@ class IdMaker:
 class TaskMaker:
     """Makes the new tasks of one client."""
 
-    def __init__(self, settings: Settings, queues: Mapping[str, Makers]) -> None:
+    def __init__(self, settings: Settings, queues: Mapping[str, Makers] | None = None) -> None:
         """`queues` are those with limits of their own (`Registry.queues`)."""
         self._settings = settings
-        self._queues = queues
+        self._queues = {} if queues is None else queues  # may be filled later
         self.head_starts = {p: settings.aging.head_start(p) for p in Priority}
         self._ids = IdMaker()
         self._common: dict[object, tuple[Any, ...]] = {}

@@ -36,7 +36,9 @@ from holdfast.core.task import Json, State, TaskError, TaskId, WorkerId
 from holdfast.definitions.context import Context, enter_context
 from holdfast.engine.judging import Judge, bringing, refused_follow_up
 from holdfast.errors import HoldfastError
+from holdfast.flow.bodies import after_its_body, is_body_first
 from holdfast.flow.starting import Starter, must_look
+from holdfast.flow.trees import Trees
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.worker.middleware import around_run, around_settle
@@ -138,7 +140,7 @@ class Drain:
             found = await store.claim(WORKER, queues=None, capabilities=self._capabilities, limit=1)
             if found.claims:
                 return found.claims[0]
-            if await self._learned(store):
+            if await self._learned(store) or await self._did_chores(store):
                 continue
             if until == "idle" or found.next_due is None:
                 return None
@@ -151,6 +153,13 @@ class Drain:
         is_new = not needed <= self._capabilities
         self._capabilities |= needed
         return is_new
+
+    async def _did_chores(self, store: Store) -> bool:
+        """Finish what takes several steps, as every worker does beside its work."""
+        dispatcher = (await self._app.verbs()).dispatcher
+        chores = Trees(store, dispatcher, self._app.settings).chores
+        await chores.round()
+        return chores.done > 0
 
     async def _ran(self, store: Store, claim: Claim, *, reraise: bool) -> Ran:
         reports: list[Report] = []
@@ -168,7 +177,10 @@ class Drain:
             execute = around_run(self._app.registry, lambda run: _attempt(run, raised.append))
             outcome = await execute(run)
             window = definition.home.settings.idempotency_window
-            outcome = bringing(outcome, run.follow_ups or (), window)
+            if run.follow_ups or is_body_first(looked_at):
+                outcome = bringing(outcome, run.follow_ups or (), window)
+            keep = self._app.settings.dead_letter_retention
+            outcome = after_its_body(looked_at, outcome, keep)
         if isinstance(outcome, Unfit):  # there is no other worker here that might be fit
             outcome = replace(outcome, again_in=None)
         await store.report(reports)

@@ -1,5 +1,5 @@
 """Takes the outcomes of a worker's attempts: each becomes a settlement, which the settler saves.
-Once that is on disk the engine wakes whoever became ready.
+Once that is on disk the engine wakes whoever became ready, and chores that it left are done.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim, Refusal, Settlement
+from holdfast.core.chore import has_chores
 from holdfast.core.lifecycle import Outcome, Succeeded, settle
 from holdfast.core.task import TaskId
 from holdfast.definitions.registry import Registry
@@ -35,10 +36,12 @@ class Outcomes:
         save: Callable[[Settlement], None],
         waker: Waker,
         forget: Callable[[TaskId], None],
+        hurry: Callable[[], None],
         announcer: Announcer,
     ) -> None:
         self._forgetful = registry.forgetful
         self._forget = forget
+        self._hurry = hurry
         self._save = save
         self._waker = waker
         self._announcer = announcer
@@ -57,7 +60,9 @@ class Outcomes:
         else:
             is_forgotten = False
             settlement = self.decide(claim, outcome)
-            must_remember = claim.lock is not None or settlement.cause is not None
+            must_remember = (
+                claim.lock is not None or settlement.cause is not None or has_chores(settlement)
+            )
             self._announcer.ended(claim, settlement)
         if must_remember:
             self._remembered[claim.task_id, claim.attempt] = _Remembered(claim, is_forgotten)
@@ -90,4 +95,6 @@ class Outcomes:
                 ended.append((known.claim.queue, known.claim.lock, one))
                 if known.is_forgotten:
                     self._forget(one.task_id)
+                if has_chores(one):
+                    self._hurry()
         self._waker.saved(ended)

@@ -19,6 +19,7 @@ from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
 from holdfast.engine.waking import Waker, also_tell
 from holdfast.flow.starting import Starter
+from holdfast.flow.trees import Trees
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
@@ -93,12 +94,14 @@ class Parts:
         self._store = store
         self.waker = Waker(dispatcher.wake, nudge=self._nudge)
         self.forgetter = Forgetter(store, registry)
+        self.chores = Trees(store, dispatcher, settings).chores
         self.outcomes = Outcomes(
             registry,
             settings,
             save=self.settler.put,
             waker=self.waker,
             forget=self.forgetter.note,
+            hurry=self.chores.hurry,
             announcer=self._announcer,
         )
         settle = around_settle(registry, self.outcomes.enter)
@@ -132,6 +135,7 @@ class Parts:
             slots=self.slots,
             settler=self.settler,
             settle=settle,
+            chores=self.chores,
             burst=burst,
         )
         self._hears_no_more = also_tell(store, self._passed_on)

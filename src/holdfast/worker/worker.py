@@ -211,6 +211,7 @@ class Worker:
             keep_ticking(parts.requests, jitter=0.0),
             keep_ticking(parts.membership),
             keep_ticking(parts.forgetter),
+            keep_ticking(parts.chores),
             keep_ticking(parts.loop_watch, jitter=0.0),
         ]
         if self._kind == SERVER:
