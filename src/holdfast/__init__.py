@@ -45,10 +45,12 @@ from holdfast.errors import (
 if typing.TYPE_CHECKING:
     from holdfast.app import Holdfast
     from holdfast.definitions.call import Call
+    from holdfast.definitions.composing import Composite, Link, batch, chain, chord, group
     from holdfast.definitions.context import Context, context
     from holdfast.definitions.definition import Definition
     from holdfast.definitions.handle import Handle
     from holdfast.definitions.middleware import Middleware, NextRun, NextSettle, NextSubmit
+    from holdfast.definitions.references import result_of
     from holdfast.filters import where
     from holdfast.functional import (
         Config,
@@ -68,10 +70,12 @@ if typing.TYPE_CHECKING:
 _HOMES = {
     "holdfast.app": ("Holdfast",),
     "holdfast.definitions.call": ("Call",),
+    "holdfast.definitions.composing": ("Composite", "Link", "batch", "chain", "chord", "group"),
     "holdfast.definitions.context": ("Context", "context"),
     "holdfast.definitions.definition": ("Definition",),
     "holdfast.definitions.handle": ("Handle",),
     "holdfast.definitions.middleware": ("Middleware", "NextRun", "NextSettle", "NextSubmit"),
+    "holdfast.definitions.references": ("result_of",),
     "holdfast.functional": (
         "Config",
         "get_task",
@@ -95,6 +99,7 @@ __all__ = [
     "AttemptTimeout",
     "Call",
     "Claim",
+    "Composite",
     "Config",
     "ConfigError",
     "Context",
@@ -110,6 +115,7 @@ __all__ = [
     "InvalidOption",
     "InvalidTransition",
     "LeaseLost",
+    "Link",
     "Middleware",
     "NextRun",
     "NextSettle",
@@ -139,14 +145,19 @@ __all__ = [
     "TaskUnsuccessful",
     "UnknownTask",
     "Unsupported",
+    "batch",
+    "chain",
+    "chord",
     "context",
     "exponential",
     "fixed",
     "get_task",
     "get_task_sync",
+    "group",
     "init",
     "list_tasks",
     "list_tasks_sync",
+    "result_of",
     "run_worker",
     "submit_task",
     "submit_task_sync",

@@ -7,13 +7,11 @@ it talks to.
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from holdfast import pauses
 from holdfast.announcing import Announcer, announce_cancelled, announce_requeued
@@ -27,15 +25,18 @@ from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, Cause, NewTask, State, Task, TaskId, WorkerId
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
+from holdfast.definitions.composing import Composable
 from holdfast.definitions.context import current_context
+from holdfast.definitions.handle import TaskRef
 from holdfast.definitions.new_tasks import TaskMaker
 from holdfast.definitions.readers import read_key, read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
-from holdfast.filters import FilterKeywords, TaskRef, chosen_by, dead_unless_told, read_id, where
+from holdfast.filters import FilterKeywords, chosen_by, dead_unless_told, read_id, where
 from holdfast.fleet import as_now, knows_queue
+from holdfast.flow.submitting import Composer, refuse_unknown_tasks
 from holdfast.logs import EventLog
-from holdfast.ports.dispatcher import EVERYBODY, Dispatcher
+from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, work_for
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
 from holdfast.tokens import Tokens
@@ -68,6 +69,7 @@ class Client:
         self._maker = TaskMaker(settings)
         self.new_tasks = self._maker.make
         """The tasks of calls, for somebody else to store."""
+        self._composer = Composer(store, dispatcher, registry.middleware, settings, self._said)
         self._clock: tuple[datetime, float] | None = None
         self._announcer = Announcer(log)
 
@@ -102,14 +104,27 @@ class Client:
             return await installed.around_submit(calls, add)
         return await self._add(calls, mark, traceparent)
 
+    async def submit_parts(
+        self,
+        parts: Sequence[Composable[Any]],
+        *,
+        mark: bytes | None = None,
+        traceparent: str | None = None,
+    ) -> Sequence[Added]:
+        """`submit_many` for compositions: one answer for each, that of its outermost task."""
+        self._refuse_to_wait_for_itself()
+        make = partial(self.new_tasks, mark=mark, traceparent=traceparent)
+        return await self._composer.submit(parts, make)
+
     async def _add(
         self, calls: Sequence[Call[Any]], mark: bytes | None, traceparent: str | None
     ) -> Sequence[Added]:
+        await refuse_unknown_tasks(self.store, calls)
         window = self.settings.idempotency_window
         tasks = self.new_tasks(calls, mark, traceparent)
         with keys.as_given():
             added = await self.store.add(tasks, idempotency_window=window)
-        self.dispatcher.added(_counts(tasks))
+        self.dispatcher.added(work_for(tasks))
         return self._said(tasks, added, len(calls))
 
     def submit_within(self, calls: Sequence[Call[Any]], connection: object) -> Sequence[Added]:
@@ -124,7 +139,7 @@ class Client:
             tasks = self.new_tasks(calls)
             with keys.as_given():
                 added = self.store.add_within(connection, tasks, idempotency_window=window)
-            self.dispatcher.added_within(_counts(tasks))
+            self.dispatcher.added_within(work_for(tasks))
             return self._said(tasks, added, len(calls))
 
         return self.registry.middleware.around_submit_now(calls, add)
@@ -139,7 +154,7 @@ class Client:
             tasks = self.new_tasks(calls)
             with keys.as_given():
                 added = await store.add_within_async(connection, tasks, idempotency_window=window)
-            self.dispatcher.added_within(_counts(tasks))
+            self.dispatcher.added_within(work_for(tasks))
             return self._said(tasks, added, len(calls))
 
         return await self.registry.middleware.around_submit(calls, add)
@@ -440,7 +455,7 @@ class Client:
         announce_requeued(log, changed)
         in_line = [task for task in changed if task.state is not State.BLOCKED]
         if in_line:
-            self.dispatcher.wake(_counts(in_line))
+            self.dispatcher.wake(work_for(in_line))
         await self._tell_again(changed)
         return changed
 
@@ -462,22 +477,10 @@ class Client:
             await self.store.add(notices, idempotency_window=0.0)
 
 
-_QUEUE: Final[Callable[[object], str]] = attrgetter("queue")
-
-
 def _found(thing: T | None, task_id: TaskId) -> T:
     if thing is None:
         raise TaskNotFound(task_id)
     return thing
-
-
-def _counts(tasks: Sequence[NewTask] | Sequence[Task]) -> Mapping[str, int]:
-    """How many of the sleeping workers of each queue these are work for."""
-    queues = Counter(map(_QUEUE, tasks))
-    for task in tasks:
-        if task.requires:  # whoever sleeps longest may be one that lacks it
-            queues[task.queue] = EVERYBODY
-    return queues
 
 
 def _refused(task: Task, action: str, allowed: Collection[State]) -> InvalidTransition:

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from uuid import UUID
 
 from holdfast.core.attempt import History
 from holdfast.core.duration import Duration
+from holdfast.core.flow import Source
 from holdfast.core.lifecycle import is_terminal
 from holdfast.core.task import Reason, State, SubmitOutcome, Task, TaskId
 from holdfast.definitions.readers import read_duration
+from holdfast.definitions.references import ResultOf
 from holdfast.errors import ResultTimeout, TaskCancelled, TaskFailed
 
 if TYPE_CHECKING:
@@ -107,6 +110,12 @@ class Handle(Generic[R_co]):
     async def history_async(self) -> History:
         return await (await self._home.verbs()).history(self.id)
 
+    def result_ref(self) -> R_co:
+        """Its result as an argument of a task that waits for it: `g.submit(x=h.result_ref())`. To a
+        type checker it is the result itself. That it fits is checked when `g` starts.
+        """
+        return cast("R_co", ResultOf(Source.ONE, (self.id,)))
+
     async def _ended(self, seconds: float | None) -> Task:
         loop = asyncio.get_running_loop()
         give_up_at = None if seconds is None else loop.time() + seconds
@@ -136,6 +145,10 @@ class Handle(Generic[R_co]):
 
     def __repr__(self) -> str:
         return f"<Handle {self.id}>"
+
+
+TaskRef = str | UUID | Handle[Any]
+"""A task by its id, or by a handle on it."""
 
 
 def _unsuccessful(task: Task) -> TaskFailed | TaskCancelled:
