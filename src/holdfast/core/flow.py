@@ -172,8 +172,13 @@ def flow_of(payload: bytes) -> Flow | None:
     )
 
 
+def with_values(payload: bytes, values: Mapping[str, Json]) -> bytes:
+    """The payload with these arguments too; what it says of other tasks stays."""
+    return _encoded({**json.loads(payload), **values}) if values else payload
+
+
 def without_flow(payload: bytes, values: Mapping[str, Json]) -> bytes:
-    """The payload as a handler takes it: with these values, and without what it says of others."""
+    """The payload as others see it: with these values, and without what it says of other tasks."""
     arguments = json.loads(payload)
     arguments.pop(FLOW, None)
     return _encoded({**arguments, **values})

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 R_co = TypeVar("R_co", covariant=True)
 
+_OF_OTHERS = frozenset({Reason.DEPENDENCY_FAILED, Reason.NOT_NEEDED})
 _SHORTEST_PAUSE, _LONGEST_PAUSE, _GROWTH = 0.002, 0.1, 1.5
 
 
@@ -154,8 +155,9 @@ TaskRef = str | UUID | Handle[Any]
 def _unsuccessful(task: Task) -> TaskFailed | TaskCancelled:
     if task.state is State.CANCELLED:
         what = "expired before it could start" if task.reason is Reason.EXPIRED else "was cancelled"
+        why = f" because {task.error.message}" if task.reason in _OF_OTHERS and task.error else ""
         return TaskCancelled(
-            f"task {task.id} ({task.name}) {what}.", task_id=task.id, state=task.state
+            f"task {task.id} ({task.name}) {what}{why}.", task_id=task.id, state=task.state
         )
     error = task.error
     said = f": {error.type}: {error.message}" if error else ""

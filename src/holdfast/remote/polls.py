@@ -13,8 +13,10 @@ from typing import Any
 from holdfast.asyncio_tools.cancel import end
 from holdfast.asyncio_tools.shield import to_the_end
 from holdfast.core.attempt import Claim, Claimed
+from holdfast.core.lifecycle import Outcome
 from holdfast.core.task import WorkerId
 from holdfast.engine.napping import Napper
+from holdfast.flow.starting import must_look
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import TaskStore
 from holdfast.remote.leases import Leases
@@ -36,6 +38,7 @@ class Polls:
         *,
         poll: float,
         on_claimed: Callable[[Sequence[Claim]], None],
+        look: Callable[[Claim], Awaitable[Claim | Outcome]],
     ) -> None:
         self._store = store
         self._dispatcher = dispatcher
@@ -43,6 +46,7 @@ class Polls:
         self._leases = leases
         self._every = poll
         self._on_claimed = on_claimed
+        self._look = look
         self._waiting: dict[_Key, WaitingPolls] = {}
         self._polls: dict[WorkerId, list[LongPoll]] = {}
         self._tasks: set[asyncio.Future[Any]] = set()
@@ -124,12 +128,9 @@ class Polls:
         """Claim for this poll. None if that failed, which the poll is told."""
         if poll.answer.done():
             return None
-        info = poll.worker.info
         poll.begin()
         try:
-            claimed = await self._store.claim(
-                info.id, queues=info.queues, capabilities=info.capabilities, limit=poll.limit
-            )
+            claimed, to_run = await self._claim_what_runs(poll)
         except Exception as error:  # noqa: BLE001 - whatever it is, its poll is told
             poll.fail(error)
             return None
@@ -137,9 +138,42 @@ class Polls:
             poll.land([])
             poll.close()
             raise
-        self._on_claimed(claimed.claims)
-        poll.land(claimed.claims)
+        poll.land(to_run)
         return claimed
+
+    async def _claim_what_runs(self, poll: LongPoll) -> tuple[Claimed, Sequence[Claim]]:
+        """Claim until something is to be run: what ended without a run may have let others pass."""
+        info = poll.worker.info
+        while True:
+            claimed = await self._store.claim(
+                info.id, queues=info.queues, capabilities=info.capabilities, limit=poll.limit
+            )
+            self._on_claimed(claimed.claims)
+            try:
+                to_run = await self._looked_at(claimed.claims)
+            except BaseException:
+                await to_the_end(self._leases.give_back(claimed.claims))
+                raise
+            if to_run or not claimed.claims or poll.is_closing:
+                return claimed, to_run
+
+    async def _looked_at(self, claims: Sequence[Claim]) -> Sequence[Claim]:
+        """Those that are to be run, of claims that may have to do with other tasks; the others have
+        ended.
+        """
+        if not any(map(must_look, claims)):
+            return claims
+        to_run: list[Claim] = []
+        ended: list[tuple[Claim, Outcome]] = []
+        for claim in claims:
+            looked_at = await self._look(claim) if must_look(claim) else claim
+            if isinstance(looked_at, Claim):
+                to_run.append(looked_at)
+            else:
+                ended.append((claim, looked_at))
+        if ended:
+            await self._leases.settle(ended)
+        return to_run
 
     async def _clear(self, poll: LongPoll) -> None:
         """Nobody waits for this poll's answer any more."""

@@ -19,6 +19,7 @@ from holdfast.engine.judging import Judge
 from holdfast.engine.settling import Settling
 from holdfast.engine.waking import Waker
 from holdfast.errors import InvalidOption, WorkerGone
+from holdfast.flow.starting import Starter
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
@@ -84,6 +85,7 @@ class RemoteWorkers:
             self._leases,
             poll=settings.poll,
             on_claimed=self._claimed,
+            look=Starter(store, settings).start,
         )
         self.timeouts = TimeoutEnforcer(store, self._registrations, self._leases, judge)
         """The maintenance that only a server does. Let every server process run it."""

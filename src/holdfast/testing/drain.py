@@ -23,6 +23,7 @@ from holdfast.core.attempt import Claim, Report
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.lifecycle import (
     UNFINISHED,
+    Dropped,
     Failed,
     Outcome,
     Released,
@@ -35,6 +36,7 @@ from holdfast.core.task import Json, State, TaskError, TaskId, WorkerId
 from holdfast.definitions.context import Context, enter_context
 from holdfast.engine.judging import Judge, bringing, refused_follow_up
 from holdfast.errors import HoldfastError
+from holdfast.flow.starting import Starter, must_look
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.worker.middleware import around_run, around_settle
@@ -44,6 +46,7 @@ from holdfast.worker.verdict import accept, judge, stopped, unknown
 Until = Literal["idle", "empty"]
 """`idle`: nothing may start now. `empty`: nothing waits for a later time either."""
 
+_WITH_ERROR = (Failed, TimedOut, Unfit, Dropped)
 WORKER = WorkerId("drain")
 MOST = 10_000
 """Attempts after which a drain gives up: something submits itself without end."""
@@ -153,10 +156,15 @@ class Drain:
         reports: list[Report] = []
         raised: list[Exception] = []
         definition = self._app.registry.get(claim.name)
-        if definition is None:
+        looked_at: Claim | Outcome = claim
+        if must_look(claim):
+            looked_at = await Starter(store, self._app.settings).start(claim)
+        if not isinstance(looked_at, Claim):
+            outcome = looked_at
+        elif definition is None:
             outcome = unknown(claim.name, self._app.registry.suggest(claim.name))
         else:
-            run = Run(claim, definition, None, reports.append)
+            run = Run(looked_at, definition, None, reports.append)
             execute = around_run(self._app.registry, lambda run: _attempt(run, raised.append))
             outcome = await execute(run)
             window = definition.home.settings.idempotency_window
@@ -173,7 +181,7 @@ class Drain:
             attempt=claim.attempt,
             state=state,
             result=orjson.loads(outcome.result) if isinstance(outcome, Succeeded) else None,
-            error=outcome.error if isinstance(outcome, (Failed, TimedOut, Unfit)) else None,
+            error=outcome.error if isinstance(outcome, _WITH_ERROR) else None,
         )
 
     async def _save(self, store: Store, claim: Claim, outcome: Outcome) -> State:

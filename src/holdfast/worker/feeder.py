@@ -129,7 +129,7 @@ class Feeder:
 
     def _is_quiet(self) -> bool:
         """Whether nothing runs and nothing waits to be saved."""
-        return not (self._slots.busy or self._settler.unsaved or len(self.buffer))
+        return self._slots.is_idle and not (self._settler.unsaved or len(self.buffer))
 
     async def _fetch(self, wanted: int) -> bool:
         """Claim, and sleep if there is no more to be had. True when a burst is over."""

@@ -6,7 +6,7 @@ Made inside the running loop, once per `Worker.run()`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from holdfast.announcing import Announcer
@@ -17,7 +17,8 @@ from holdfast.core.task import State, WorkerId
 from holdfast.core.unfit import offered_again_in
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
-from holdfast.engine.waking import Waker
+from holdfast.engine.waking import Waker, also_tell
+from holdfast.flow.starting import Starter
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
@@ -114,6 +115,7 @@ class Parts:
             too_old=settings.lease / 3,
             confirm=self.membership.confirm,
             unfit=self._unfit,
+            look=Starter(store, settings).start,
             announcer=self._announcer,
             stop_grace=settings.stop_grace,
             host=WorkerTransactionHost(store, loop, self.reporter, self.outcomes.completed),
@@ -131,6 +133,7 @@ class Parts:
             settle=settle,
             burst=burst,
         )
+        self._hears_no_more = also_tell(store, self._passed_on)
         self.cancels = CancelWatch(
             store,
             membership=self.membership,
@@ -150,6 +153,7 @@ class Parts:
 
     async def close(self) -> None:
         """Let go of threads, processes and timers."""
+        self._hears_no_more()
         self.loop_watch.close()
         self.deadlines.close()
         if self._counting is not None:
@@ -162,6 +166,11 @@ class Parts:
 
     def _nudge(self, due_in: float) -> None:
         self.feeder.nudge(due_in)
+
+    def _passed_on(self, _queues: Mapping[str, int]) -> None:
+        """What ended here let others pass a gate: look for them at once."""
+        if asyncio.get_running_loop() is self._loop:
+            self.feeder.nudge(0.0)
 
     def _still_runs(self, run: Run) -> None:
         self.slots.still_runs(run)

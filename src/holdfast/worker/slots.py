@@ -13,12 +13,14 @@ from dataclasses import replace
 
 from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim, Report
-from holdfast.core.lifecycle import Outcome, Released, Stopped, Unfit
+from holdfast.core.flow import IN_PAYLOAD
+from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Unfit
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
 from holdfast.engine.judging import bringing
 from holdfast.errors import StoreUnavailable
+from holdfast.flow.starting import GOES_ON
 from holdfast.logs import EventLog, trace_of
 from holdfast.worker.claim_buffer import ClaimBuffer
 from holdfast.worker.coroutines import CoroutineRunner, Suspended
@@ -26,7 +28,7 @@ from holdfast.worker.middleware import Execute
 from holdfast.worker.pace import Pace
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.transactions import TransactionHost
-from holdfast.worker.verdict import judge, stopped, unknown
+from holdfast.worker.verdict import describe, judge, stopped, unknown
 
 log = EventLog("holdfast.worker")
 
@@ -48,6 +50,7 @@ class Slots:
     A claim that waited for `too_old` seconds starts only if `confirm` says that the lease holds:
     a process that was paused must not start what others may have started since. `unfit` says
     in how many seconds a task is offered again that the code of this worker is not fit for.
+    `look` says what becomes of a claim that has to do with other tasks: it is run, or has ended.
     """
 
     def __init__(
@@ -63,6 +66,7 @@ class Slots:
         too_old: float,
         confirm: Callable[[WorkerId], Awaitable[bool]],
         unfit: Callable[[Claim], Awaitable[float | None]],
+        look: Callable[[Claim], Awaitable[Claim | Outcome]],
         announcer: Announcer,
         stop_grace: float = 0.0,
         host: TransactionHost | None = None,
@@ -77,6 +81,7 @@ class Slots:
         self._too_old = too_old
         self._confirm = confirm
         self._unfit = unfit
+        self._look = look
         self._announcer = announcer
         self._stop_grace = stop_grace
         self._host = host
@@ -107,6 +112,11 @@ class Slots:
     def busy(self) -> int:
         """How many those are."""
         return len(self._running)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs, and nothing was taken that may."""
+        return not (self._running or self._doubted)
 
     def holds(self) -> set[TaskId]:
         """The tasks in the slots' hands: running, or taken and not begun."""
@@ -222,6 +232,12 @@ class Slots:
                 continue
             if started - buffer.filled_at > self._too_old and not await self._is_ours(claim):
                 continue
+            if IN_PAYLOAD in claim.payload or (claim.attempt > 1 and self._goes_on(claim)):
+                looked_at = await self._looked_at(claim)
+                turn_over = clock() + TURN
+                if looked_at is None:
+                    continue
+                claim, started = looked_at, clock()
             run = self._prepare(claim, started)
             if run is None:
                 continue
@@ -258,6 +274,30 @@ class Slots:
             if now > turn_over:
                 await asyncio.sleep(0)
                 turn_over = clock() + TURN
+
+    def _goes_on(self, claim: Claim) -> bool:
+        """Whether its body may have returned before, and its children have ended since."""
+        definition = self._registry.get(claim.name)
+        return claim.cause in GOES_ON and (definition is None or definition.wants_context)
+
+    async def _looked_at(self, claim: Claim) -> Claim | None:
+        """The claim as it is to be run; None if it has ended before."""
+        self._doubted.add(claim.task_id)
+        self._buffer.leave()
+        try:
+            looked_at = await self._look(claim)
+        except StoreUnavailable:
+            looked_at = Released()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the attempt has to end
+            log.error("task.not_looked_at", task_id=claim.task_id, exception=trace_of(error))
+            looked_at = Failed(describe(error))
+        finally:
+            self._buffer.enter()
+            self._doubted.discard(claim.task_id)
+        if isinstance(looked_at, Claim):
+            return looked_at
+        self._settle(claim, looked_at)
+        return None
 
     async def _is_ours(self, claim: Claim) -> bool:
         """A claim that waited so long: was this process paused, and the lease lost meanwhile?"""
