@@ -7,7 +7,7 @@ it talks to.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
@@ -23,6 +23,7 @@ from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, 
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, Cause, NewTask, State, Task, TaskId, WorkerId
+from holdfast.core.tree import TaskTree, children_in
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
 from holdfast.definitions.composing import Composable
@@ -34,6 +35,7 @@ from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
 from holdfast.filters import FilterKeywords, chosen_by, dead_unless_told, read_id, where
 from holdfast.fleet import as_now, knows_queue
+from holdfast.flow.looking import tree_of, with_whole_result
 from holdfast.flow.submitting import Composer, refuse_unknown_tasks
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, work_for
@@ -201,6 +203,28 @@ class Client:
         order = Order.of(oldest_first=oldest_first, by_end=by_end)
         page = await self.store.list(chosen, limit=limit, after=after, order=order)
         return replace(page, tasks=tuple(map(keys.shown, page.tasks)))
+
+    async def children(
+        self, task_id: TaskRef, *, limit: int = 100, after: str | None = None
+    ) -> Page:
+        """A page of the task's own children, oldest first."""
+        parent = await self.get(task_id)
+        page = await self.list(parent_id=parent.id, limit=limit, after=after, oldest_first=True)
+        return children_in(page)
+
+    async def tree(self, task_id: TaskRef) -> TaskTree:
+        """The task with its children, their children and so on: the first 1,000, level by level,
+        and how many more there are.
+        """
+        return await self.tree_of(await self.get(task_id), lambda _: True)
+
+    async def tree_of(self, root: Task, shows: Callable[[Task], bool]) -> TaskTree:
+        """The same, of those tasks that `shows` allows."""
+        return await tree_of(self.store, root, shows)
+
+    async def with_whole_result(self, task: Task) -> Task:
+        """The task with its result, also if that is too large to be kept with it."""
+        return await with_whole_result(self.store, task)
 
     async def count(
         self,

@@ -142,6 +142,8 @@ class HttpClient:
     list, list_async = both(Verbs.list)
     get_by_key, get_by_key_async = both(Verbs.get_by_key)
     history, history_async = both(Verbs.history)
+    children, children_async = both(Verbs.children)
+    tree, tree_async = both(Verbs.tree)
     why, why_async = both(Verbs.why)
     cancel, cancel_async = both(Verbs.cancel)
     cancel_many, cancel_many_async = both(Verbs.cancel_many)

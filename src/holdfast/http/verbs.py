@@ -21,7 +21,8 @@ from holdfast.core.query import Order
 from holdfast.core.stats import QueueStats, Stats
 from holdfast.core.store_answers import QUEUE, WORKER
 from holdfast.core.task import Json, Priority, State
-from holdfast.core.task_answers import HISTORY
+from holdfast.core.task_answers import HISTORY, TREE
+from holdfast.core.tree import TaskTree
 from holdfast.core.why import Why
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.handle import TaskRef
@@ -144,6 +145,19 @@ class Verbs:
     def history(self, task_id: TaskRef) -> Talk[History]:
         """Every attempt and event of a task."""
         return HISTORY.read((yield from ask("GET", f"{_task(task_id)}/attempts")))
+
+    def children(
+        self, task_id: TaskRef, *, limit: int = 100, after: str | None = None
+    ) -> Talk[RemotePage]:
+        """A page of the task's own children, oldest first."""
+        query = {"limit": str(limit)} | ({} if after is None else {"cursor": after})
+        return reading.page((yield from ask("GET", f"{_task(task_id)}/children", query=query)))
+
+    def tree(self, task_id: TaskRef) -> Talk[TaskTree]:
+        """The task with its children, their children and so on: the first 1,000, level by level,
+        and how many more there are.
+        """
+        return TREE.read((yield from ask("GET", f"{_task(task_id)}/tree")))
 
     def why(self, task_id: TaskRef) -> Talk[Why]:
         """Why the task is not running, in words, with its place in line."""
