@@ -14,7 +14,7 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from holdfast import pauses
-from holdfast.announcing import Announcer, announce_cancelled, announce_requeued
+from holdfast.announcing import Announcer, announce_cancelled
 from holdfast.core import keys
 from holdfast.core.attempt import History
 from holdfast.core.callback import notice_id, requeues, with_notices
@@ -22,7 +22,7 @@ from holdfast.core.fleet import WorkerInfo, for_tasks
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
-from holdfast.core.task import Added, Cause, NewTask, State, Task, TaskId, WorkerId
+from holdfast.core.task import Added, NewTask, Reason, State, Task, TaskId, WorkerId
 from holdfast.core.tree import TaskTree, children_in
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
@@ -35,8 +35,10 @@ from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
 from holdfast.filters import FilterKeywords, chosen_by, dead_unless_told, read_id, where
 from holdfast.fleet import as_now, knows_queue
+from holdfast.flow.children import children_of
 from holdfast.flow.looking import tree_of, with_whole_result
 from holdfast.flow.submitting import Composer, refuse_unknown_tasks
+from holdfast.flow.trees import CANCEL_BELOW, START_AGAIN, START_TREE, Trees, is_parent
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, work_for
 from holdfast.ports.store import Store
@@ -72,6 +74,7 @@ class Client:
         self.new_tasks = self._maker.make
         """The tasks of calls, for somebody else to store."""
         self._composer = Composer(store, dispatcher, registry.middleware, settings, self._said)
+        self._trees = Trees(store, dispatcher, settings)
         self._clock: tuple[datetime, float] | None = None
         self._announcer = Announcer(log)
 
@@ -245,6 +248,12 @@ class Client:
         notices = [await self.store.get(notice_id(wanted, end)) for end in range(ends)]
         return with_notices(history, [notice for notice in notices if notice])
 
+    async def ended_children(self, task_id: TaskRef) -> Sequence[Task]:
+        """The children of a task that have ended, oldest first."""
+        wanted = read_id(task_id)
+        found = children_of(self.store, wanted, states=TERMINAL)
+        return [keys.shown(child) async for child in found]
+
     async def why(self, task_id: TaskRef) -> Why:
         """Why the task is not running, in words, with its place in line."""
         return explain(await self.standing(task_id))
@@ -259,7 +268,8 @@ class Client:
         return standing
 
     async def cancel(self, task_id: TaskRef) -> Task:
-        """Cancel one task: at once if it has not started, else its worker is asked to stop it.
+        """Cancel one task, and all below it: at once what has not started; of what runs the workers
+        are asked to stop it.
 
         Asking twice is no error; cancelling what has ended is (`InvalidTransition`).
         """
@@ -280,7 +290,8 @@ class Client:
         dry_run: bool = False,
         **words: Unpack[FilterKeywords],
     ) -> int:
-        """Cancel every matching task that has not ended; how many were cancelled or asked.
+        """Cancel every matching task that has not ended, and all below it; how many of those that
+        match were cancelled or asked.
 
         With `dry_run` nothing is changed and they are only counted; running ones that were asked
         before are counted too.
@@ -295,19 +306,24 @@ class Client:
                 return done
 
     async def retry(self, task_id: TaskRef) -> Task:
-        """Start one task again: an ended one anew, one that waits for its retry right now."""
+        """Start one task again: an ended one anew, one that waits for its time right now. With a
+        parent all below it that did not complete, and with a culprit all that was dropped because
+        of it.
+        """
         wanted = read_id(task_id)
+        if await self._started_tree(wanted):
+            return await self.get(wanted)
         changed = await self._requeue(TaskFilter(ids=(wanted,)), limit=1)
         if changed:
             return keys.shown(changed[0])
         task = await self.get(wanted)
-        if task.state in REQUEUEABLE:
+        if task.state in TERMINAL:
             raise InvalidOption(
                 "unique_key",
                 f"task {wanted} cannot start again: {task.unique_key!r} belongs to another task of "
                 f"the same name that has not ended. Wait for that one, or cancel it.",
             )
-        raise _refused(task, "retry", REQUEUEABLE)
+        raise _refused(task, "retry", REQUEUEABLE - {State.QUEUED})
 
     async def replay(
         self,
@@ -321,7 +337,8 @@ class Client:
         """Start matching tasks again, dead letters unless `state` says otherwise; how many.
 
         With `pace` (tasks per second) they become eligible one after another, oldest first. With
-        `dry_run` nothing is changed and they are only counted.
+        `dry_run` nothing is changed and they are only counted; queued ones that do not wait for
+        their time, and are passed over, are counted too.
         """
         if pace is not None and not 0 < pace <= 1e6:
             raise InvalidOption("pace", f"expected tasks per second, more than 0, got {pace!r}")
@@ -465,40 +482,28 @@ class Client:
     async def _cancel(self, which: TaskFilter, *, limit: int) -> Sequence[Task]:
         changed = await self.store.cancel(which, limit=limit)
         announce_cancelled(log, changed)
+        parents = [task.id for task in changed if is_parent(task)]
+        if parents:
+            about = {"parents": parents, "reason": Reason.CANCELLED}
+            await self._trees.chores.begin(CANCEL_BELOW, about)
         return changed
+
+    async def _started_tree(self, task_id: TaskId) -> bool:
+        """Whether it is a parent that has ended: then all of it was started again."""
+        task = await self.store.get(task_id)
+        if task is None or task.state not in TERMINAL or not is_parent(task):
+            return False
+        await self._trees.chores.begin(START_TREE, {"root": task_id})
+        return True
 
     async def _requeue(
         self, which: TaskFilter, *, limit: int, pace: float | None = None
     ) -> Sequence[Task]:
-        changed = await self.store.requeue(
-            which,
-            limit=limit,
-            head_starts={p.value: start for p, start in self._maker.head_starts.items()},
-            pace=pace,
-        )
-        announce_requeued(log, changed)
-        in_line = [task for task in changed if task.state is not State.BLOCKED]
-        if in_line:
-            self.dispatcher.wake(work_for(in_line))
-        await self._tell_again(changed)
+        changed = await self._trees.requeuer.requeue(which, limit=limit, pace=pace)
+        culprits = await self._trees.culprits([task.id for task in changed])
+        if culprits:
+            await self._trees.chores.begin(START_AGAIN, {"culprits": culprits})
         return changed
-
-    async def _starts_anew(self, task_id: TaskId) -> int:
-        """How often it was started again."""
-        history = await self.store.history(task_id)
-        return 0 if history is None else requeues(history)
-
-    async def _tell_again(self, changed: Sequence[Task]) -> None:
-        """Send a notice of the next end, too, unless that of the last is still under way: it goes
-        back behind the task's end by itself.
-        """
-        notices = [
-            self._maker.notice(task, end=await self._starts_anew(task.id))
-            for task in changed
-            if task.callback is not None and task.cause is Cause.OPERATOR
-        ]
-        if notices:
-            await self.store.add(notices, idempotency_window=0.0)
 
 
 def _found(thing: T | None, task_id: TaskId) -> T:

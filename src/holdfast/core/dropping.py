@@ -53,8 +53,12 @@ def blame(task: Task, kind: str = BECAUSE_OF_DEPENDENCY) -> TaskError:
 
 def remembered(task_id: TaskId, attempt: int, culprit: TaskId, keep: float) -> Changes:
     """Note that the task ended because of that one; for so many seconds."""
-    note = Put(DROPPED, task_id, "{}", group=culprit, sort=task_id, due_in=keep)
-    return Changes(f"{task_id} {attempt} dropped", records=(note,))
+    return Changes(f"{task_id} {attempt} dropped", records=(note_of(task_id, culprit, keep),))
+
+
+def note_of(task_id: TaskId, culprit: TaskId, keep: float) -> Put:
+    """What to start again when the culprit is started again."""
+    return Put(DROPPED, task_id, "{}", group=culprit, sort=task_id, due_in=keep)
 
 
 def not_kept(task_id: TaskId) -> Failed:

@@ -117,7 +117,7 @@ class Waker:
                 soonest = 0.0
             if one.also is not None:
                 self._follow_ups(one.also.tasks, queues)
-            if one.cause is None:
+            if one.cause is None or one.behind is not None:
                 continue
             if not is_unfit(one):
                 soonest = min(soonest, one.delay)

@@ -9,18 +9,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 
 from holdfast.core.dropping import BAD_ENDS, did_not_go_well
-from holdfast.core.flow import children_latch
-from holdfast.core.gate import GateKind, gate_name
 from holdfast.core.query import Order, TaskFilter
 from holdfast.core.task import State, Task, TaskId
+from holdfast.flow.bodies import latch_of_children
 from holdfast.ports.store import TaskStore
 
 PAGE = 1000
-
-
-def latch_of_children(parent_id: TaskId) -> str:
-    """The name of the latch that a parent's children count down."""
-    return gate_name(GateKind.LATCH, children_latch(parent_id))
 
 
 async def children_of(
@@ -45,11 +39,14 @@ async def children_of(
 
 
 async def failed_child(store: TaskStore, parent_id: TaskId) -> Task | None:
-    """The oldest child that should have completed and did not. Looked for only if one did."""
+    """The oldest child that should have completed and did not: rather one that failed than one that
+    was cancelled because of it. Looked for only if there is one.
+    """
     (latch,) = await store.gates(names=[latch_of_children(parent_id)], limit=1) or (None,)
     if latch is not None and not latch.failed:
         return None
-    async for child in children_of(store, parent_id, states=BAD_ENDS, page=100):
-        if did_not_go_well(child):
-            return child
+    for states in (BAD_ENDS - {State.CANCELLED}, frozenset({State.CANCELLED})):
+        async for child in children_of(store, parent_id, states=states, page=100):
+            if did_not_go_well(child):
+                return child
     return None

@@ -12,19 +12,17 @@ from typing import Final
 import orjson
 
 from holdfast.core.attempt import Claim
-from holdfast.core.dropping import BECAUSE_OF_CHILD, blame, culprit_of, remembered
+from holdfast.core.dropping import BECAUSE_OF_CHILD, blame, culprit_of, not_kept, remembered
 from holdfast.core.flow import Body, Children, Flow, OnFailure, ParentResult
-from holdfast.core.lifecycle import Failed, Outcome, Succeeded
+from holdfast.core.lifecycle import TERMINAL, Dropped, Failed, Outcome, Succeeded
 from holdfast.core.record import Changes, Delete
 from holdfast.core.shown import decoded
-from holdfast.core.task import Json, State
+from holdfast.core.task import Json, Reason, State, Task, TaskId
+from holdfast.flow.bodies import BODY
 from holdfast.flow.children import children_of, failed_child
 from holdfast.flow.results import NOTHING, last_result
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
-
-BODY: Final = "body"
-"""The kind of records that hold what the body of a parent returned. The key is the parent."""
 
 MOST_KEPT: Final = 1000
 """Results of children that are kept with a parent without a body. Those of more are read from the
@@ -56,6 +54,15 @@ class Parents:
         gone = Delete(BODY, claim.task_id)
         also = Changes(f"{claim.task_id} {claim.attempt} ended", records=(gone,))
         return Succeeded(body.document.encode(), also)
+
+    async def without_body(self, parent_id: TaskId) -> tuple[Outcome, Task | None] | None:
+        """Why a child cannot start whose parent's body runs first: it never returned."""
+        parent = await self._store.get(parent_id)
+        if parent is None:
+            return not_kept(parent_id), None
+        if parent.state not in TERMINAL or await self._store.record(BODY, parent_id):
+            return None
+        return Dropped(Reason.DEPENDENCY_FAILED, blame(parent)), parent
 
     async def after_children(self, claim: Claim, said: Children) -> Outcome | None:
         """The end of a parent whose children have ended; None if its body runs now."""

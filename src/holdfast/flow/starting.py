@@ -11,10 +11,11 @@ from dataclasses import replace
 from typing import Final
 
 from holdfast.core.attempt import Claim
-from holdfast.core.dropping import culprit_of, not_kept, remembered, unmet
+from holdfast.core.dropping import blame, culprit_of, not_kept, remembered, unmet
 from holdfast.core.flow import IN_PAYLOAD, Body, Flow, flow_of, with_values
 from holdfast.core.lifecycle import Dropped, Outcome, Stopped
 from holdfast.core.task import Cause, Reason, Task
+from holdfast.flow.children import failed_child
 from holdfast.flow.parents import Parents
 from holdfast.flow.results import NotKept, named_by, read_tasks, values_of
 from holdfast.ports.store import Store
@@ -50,6 +51,11 @@ class Starter:
             ended = await self._parents.after_body(claim, flow)
             if ended is not None:
                 return ended
+        if flow.rest_of is not None:
+            sibling = await failed_child(self._store, flow.rest_of)
+            if sibling is not None:
+                dropped = Dropped(Reason.DEPENDENCY_FAILED, blame(sibling))
+                return self._because_of(claim, dropped, sibling)
         wanted = dict.fromkeys(
             [*(task_id for task_id, _ in flow.after), *named_by(flow.results.values())]
         )
@@ -57,6 +63,10 @@ class Starter:
         held_up = unmet(flow.after, found)
         if held_up is not None:
             return self._because_of(claim, *held_up)
+        if flow.body_of is not None:
+            held_up = await self._parents.without_body(flow.body_of)
+            if held_up is not None:
+                return self._because_of(claim, *held_up)
         if flow.children is not None and flow.children.body is not Body.BEFORE:
             ended = await self._parents.after_children(claim, flow.children)
             if ended is not None:

@@ -76,6 +76,7 @@ class RemoteWorkers:
             judge,
             max_result=settings.max_result,
             window=settings.idempotency_window,
+            keep=settings.dead_letter_retention,
         )
         self._said: dict[tuple[TaskId, int], LogSize] = {}
         self._polls = Polls(

@@ -109,7 +109,8 @@ def _describe_submit(
     lines = {"schema": {"type": "string", "description": "A JSON object per line, as above."}}
     operation["requestBody"] = {"required": True, "content": {JSON: content, LINES: lines}}
     schemas["Result"] = result = deepcopy(schemas["Result"])
-    result["properties"]["follow_ups"]["anyOf"][0]["items"] = reference
+    for brought in ("follow_ups", "children"):
+        result["properties"][brought]["anyOf"][0]["items"] = reference
 
 
 MOST_EXAMPLES: Final = 5

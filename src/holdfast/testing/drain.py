@@ -36,6 +36,7 @@ from holdfast.core.task import Json, State, TaskError, TaskId, WorkerId
 from holdfast.definitions.context import Context, enter_context
 from holdfast.engine.judging import Judge, bringing, refused_follow_up
 from holdfast.errors import HoldfastError
+from holdfast.flow.bodies import after_its_body, is_body_first
 from holdfast.flow.starting import Starter, must_look
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
@@ -168,7 +169,10 @@ class Drain:
             execute = around_run(self._app.registry, lambda run: _attempt(run, raised.append))
             outcome = await execute(run)
             window = definition.home.settings.idempotency_window
-            outcome = bringing(outcome, run.follow_ups or (), window)
+            if run.follow_ups or is_body_first(looked_at):
+                outcome = bringing(outcome, run.follow_ups or (), window)
+            keep = self._app.settings.dead_letter_retention
+            outcome = after_its_body(looked_at, outcome, keep)
         if isinstance(outcome, Unfit):  # there is no other worker here that might be fit
             outcome = replace(outcome, again_in=None)
         await store.report(reports)

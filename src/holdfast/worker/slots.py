@@ -14,12 +14,13 @@ from dataclasses import replace
 from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.flow import IN_PAYLOAD
-from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Unfit
+from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded, Unfit
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
 from holdfast.engine.judging import bringing
 from holdfast.errors import StoreUnavailable
+from holdfast.flow.bodies import after_its_body, is_body_first
 from holdfast.flow.starting import GOES_ON
 from holdfast.logs import EventLog, trace_of
 from holdfast.worker.claim_buffer import ClaimBuffer
@@ -232,6 +233,7 @@ class Slots:
                 continue
             if started - buffer.filled_at > self._too_old and not await self._is_ours(claim):
                 continue
+            looked_at = None
             if IN_PAYLOAD in claim.payload or (claim.attempt > 1 and self._goes_on(claim)):
                 looked_at = await self._looked_at(claim)
                 turn_over = clock() + TURN
@@ -241,6 +243,8 @@ class Slots:
             run = self._prepare(claim, started)
             if run is None:
                 continue
+            if looked_at is not None and is_body_first(claim):
+                run.follow_ups = []  # it brings its result along
             outcome: Outcome | Suspended | None
             is_async = run.definition.executor is Executor.ASYNC
             if is_async and hot is not None and not claim.crash_count:
@@ -391,6 +395,9 @@ class Slots:
         if run.follow_ups is not None:
             window = run.definition.home.settings.idempotency_window
             outcome = bringing(outcome, run.follow_ups, window)
+        if isinstance(outcome, Succeeded) and outcome.also is not None:
+            keep = run.definition.home.settings.dead_letter_retention
+            outcome = after_its_body(run.claim, outcome, keep)
         if self._settled and run in self._settled:
             self._settled.discard(run)
             return

@@ -17,7 +17,7 @@ from tests.kit.simulation.watching import WatchesGates, WatchesWorkers
 from tests.kit.simulation.world import SimClock
 
 from holdfast.core.attempt import Claim, Claimed, Refusal, Report, Settlement
-from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead
+from holdfast.core.lifecycle import TERMINAL, cancelled_instead
 from holdfast.core.query import TaskFilter
 from holdfast.core.record import Changes, Name, Record
 from holdfast.core.stats import Standing, Stats
@@ -199,6 +199,8 @@ class Ledger(WatchesGates, WatchesWorkers):
                 self._fail("rightful_refused", settlement.task_id, f"{settlement} was refused")
             if rescuer and holds and self.book.is_alive(settlement.worker_id):
                 self._fail("live_worker_rescued", settlement.task_id, f"{settlement.worker_id}")
+            if known is not None and holds and known.cancel_requested:
+                settlement = cancelled_instead(settlement)  # noqa: PLW2901 - with nothing along
             also = settlement.also if holds else None
             clashes = also is not None and self._clashes(also)
             if clashes != (fence in clashed):
@@ -272,7 +274,7 @@ class Ledger(WatchesGates, WatchesWorkers):
         for known in self.book.matching(where):
             if len(changed) == limit:
                 break
-            if self.book.shown(known) not in REQUEUEABLE or self.book.is_taken(known):
+            if known.place not in (Place.DONE, Place.WAITING) or self.book.is_taken(known):
                 continue
             changed.append(known)
             due = now + (us(len(changed) / pace) if pace else 0)
@@ -280,8 +282,7 @@ class Ledger(WatchesGates, WatchesWorkers):
                 self.book.gates.shut.add(f"latch:{known.new.id}")
                 known.renew(due, head_starts[known.new.priority], now)
             else:
-                known.run_at = due
-                known.become_eligible(now)
+                known.hurry(due, head_starts[known.new.priority], now)
         self._watch()
         self._same("requeue", changed, tasks)
         for known in changed:
@@ -393,8 +394,6 @@ class Ledger(WatchesGates, WatchesWorkers):
             self._commit(settlement.also, lambda: self._end(known, settlement))
 
     def _end(self, known: Known, settlement: Settlement) -> None:
-        if known.cancel_requested:
-            settlement = cancelled_instead(settlement)
         now = self._clock.now_us()
         self.seen[f"task {settlement.state}"] += 1
         self.seen[f"attempt {settlement.ended}"] += 1
@@ -409,6 +408,8 @@ class Ledger(WatchesGates, WatchesWorkers):
             known.run_at = now + us(settlement.delay)
             known.cause = settlement.cause or known.cause
             known.retrying = settlement.state is State.RETRYING
+            if settlement.behind is not None:
+                known.stand_behind(settlement.behind)
             known.become_eligible(now)
 
     def _judge_decision(self, known: Known, settlement: Settlement) -> None:

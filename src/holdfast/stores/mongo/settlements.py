@@ -114,7 +114,8 @@ class Settles(KeepsRecords):
             if draft is None or not holds_lease(draft.task, one):
                 late.append((one, draft))
                 continue
-            if one.also is not None:
+            decided = cancelled_instead(one) if draft.task.cancel_requested else one
+            if decided.also is not None:
                 bringing.append(one)
             if one.ended is AttemptEnd.WORKER_LOST and draft.session is not None:
                 orphaned.append(draft.session)

@@ -13,6 +13,8 @@ from typing import Protocol
 
 from holdfast.core.task import WorkerId
 from holdfast.errors import StoreUnavailable
+from holdfast.flow.tidying import Tidier
+from holdfast.flow.trees import Trees
 from holdfast.logs import EventLog, trace_of
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
@@ -63,6 +65,8 @@ def maintenance_agents(
         Rescuer(store, dispatcher, settings, own_id=own_id),
         Pruner(store, settings),
         Abandoner(store, settings),
+        Trees(store, dispatcher, settings).chores,
+        Tidier(store, settings),
     ]
 
 
