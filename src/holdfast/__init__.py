@@ -44,8 +44,9 @@ from holdfast.errors import (
 
 if typing.TYPE_CHECKING:
     from holdfast.app import Holdfast
+    from holdfast.definitions.builders import batch, chain, chord, group
     from holdfast.definitions.call import Call
-    from holdfast.definitions.composing import Composite, Link, batch, chain, chord, group
+    from holdfast.definitions.composing import Composite, Link
     from holdfast.definitions.context import Context, context
     from holdfast.definitions.definition import Definition
     from holdfast.definitions.handle import Handle
@@ -70,7 +71,8 @@ if typing.TYPE_CHECKING:
 _HOMES = {
     "holdfast.app": ("Holdfast",),
     "holdfast.definitions.call": ("Call",),
-    "holdfast.definitions.composing": ("Composite", "Link", "batch", "chain", "chord", "group"),
+    "holdfast.definitions.builders": ("batch", "chain", "chord", "group"),
+    "holdfast.definitions.composing": ("Composite", "Link"),
     "holdfast.definitions.context": ("Context", "context"),
     "holdfast.definitions.definition": ("Definition",),
     "holdfast.definitions.handle": ("Handle",),

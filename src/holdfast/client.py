@@ -26,7 +26,7 @@ from holdfast.core.task import Added, NewTask, Reason, State, Task, TaskId, Work
 from holdfast.core.tree import TaskTree, children_in
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
-from holdfast.definitions.composing import Composable
+from holdfast.definitions.composing import Composable, Composite
 from holdfast.definitions.context import current_context
 from holdfast.definitions.handle import TaskRef
 from holdfast.definitions.new_tasks import TaskMaker
@@ -37,6 +37,7 @@ from holdfast.filters import FilterKeywords, chosen_by, dead_unless_told, read_i
 from holdfast.fleet import as_now, knows_queue
 from holdfast.flow.children import children_of
 from holdfast.flow.looking import tree_of, with_whole_result
+from holdfast.flow.slicing import Slices
 from holdfast.flow.submitting import Composer, refuse_unknown_tasks
 from holdfast.flow.trees import CANCEL_BELOW, START_AGAIN, START_TREE, Trees, is_parent
 from holdfast.logs import EventLog
@@ -120,6 +121,10 @@ class Client:
         self._refuse_to_wait_for_itself()
         make = partial(self.new_tasks, mark=mark, traceparent=traceparent)
         return await self._composer.submit(parts, make)
+
+    def slices(self, part: Composite[Any]) -> Slices:
+        """A group that is too large to be stored at once, to be stored in slices."""
+        return Slices(self.store, self._composer, self._trees, part, self.new_tasks)
 
     async def _add(
         self, calls: Sequence[Call[Any]], mark: bytes | None, traceparent: str | None

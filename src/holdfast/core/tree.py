@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from holdfast.core.flow import children_latch, flow_of
+from holdfast.core.flow import children_latch
 from holdfast.core.gate import GateKind, gate_name
 from holdfast.core.query import Page
 from holdfast.core.task import Reason, State, Task, TaskError, TaskId
@@ -55,12 +55,3 @@ def children_in(page: Page) -> Page:
 
 def _latch(parent_id: TaskId) -> str:
     return gate_name(GateKind.LATCH, children_latch(parent_id))
-
-
-def may_have_children(task: Task) -> bool:
-    """Whether it said so at submit, or has waited for some: then it stands behind their latch."""
-    latch = children_latch(task.id)
-    if any(gate.key == latch for gate in task.gates):
-        return True
-    flow = flow_of(task.payload)
-    return flow is not None and flow.children is not None

@@ -1,12 +1,7 @@
-"""Work made of work: links, and what they are put together to.
+"""The parts of compositions: links, and what they are put together to (`builders`).
 
-    chain(fetch.s(url), parse.s(), store.s(table="pages")).submit().result()
-    group(resize.s(name) for name in names).submit()
-    chord(count.map(pages), total.s()).submit()
-    batch(None, {"a": a.s(), "b": b.s(result_of("a")), "c": c.s().after("a")}).submit()
-
-A part of one may be another one. Nothing is checked or stored before `submit()`, which stores all
-of it in one commit, or nothing (`flow.submitting`); what comes out is a handle on the whole.
+Nothing is checked or stored before `submit()`, which stores all of it in one commit, or nothing.
+Only a group may be larger than that: it is stored in slices (`flow.slicing`).
 """
 
 from __future__ import annotations
@@ -15,12 +10,15 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sized
 from dataclasses import dataclass, field, replace
 from itertools import chain as _joined
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Unpack, cast, overload
+from itertools import islice
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Final, Generic, Self, TypeVar, Unpack, cast
 
 import orjson
 
-from holdfast.core.flow import Body, ChildOrder, Children, OnFailure, ParentResult, When
-from holdfast.core.task import Json
+from holdfast.core.composition import MOST_AT_ONCE
+from holdfast.core.flow import ChildOrder, Children, OnFailure, ParentResult, When
+from holdfast.core.task import Added, Json
 from holdfast.definitions.call import Call
 from holdfast.definitions.handle import Handle
 from holdfast.definitions.options import NO_OPTIONS, Options, SubmitKeywords, merged, read_options
@@ -32,7 +30,10 @@ if TYPE_CHECKING:
     from holdfast.definitions.definition import Definition
     from holdfast.definitions.home import Home
 
-R = TypeVar("R")
+SLICE: Final = 1000
+"""Members of a group that are stored at a time."""
+SLICE_SECONDS: Final = 30.0
+
 R_co = TypeVar("R_co", covariant=True)
 
 
@@ -41,7 +42,7 @@ class Members:
     but the `first`, until they are stored.
     """
 
-    __slots__ = ("_all", "first", "known")
+    __slots__ = ("_all", "_label", "first", "known")
 
     def __init__(self, label: str, given: Iterable[Any]) -> None:
         many = iter(given)
@@ -50,6 +51,7 @@ class Members:
             raise InvalidOption(
                 label, f"a {label} of nothing has nothing to do: give it one member at least"
             )
+        self._label = label
         self.known = len(given) if isinstance(given, Sized) else None
         """How many they are, if that is known before."""
         self.first = _part(f"{label}[0]", first)
@@ -58,9 +60,34 @@ class Members:
             for n, each in enumerate(given):
                 _part(f"{label}[{n}]", each)
 
-    def put_back(self, some: Iterable[Any], rest: Iterable[Any]) -> None:
-        """These come first again, then the rest: they were only counted."""
-        self._all = _joined(some, rest)
+    @property
+    def are_many(self) -> bool:
+        """Whether they are too many to be stored at once. Those that have names never are: they may
+        wait for each other.
+        """
+        if self.known is None:
+            rest = iter(self._all)
+            some = list(islice(rest, SLICE + 1))
+            self.known = len(some) if len(some) <= SLICE else None
+            self._all = some if len(some) <= SLICE else _joined(some, rest)
+            return self.known is None
+        return self.known > SLICE and not any(each.name for each in self)
+
+    def listed(self) -> Members:
+        """The same with all that is below them at hand."""
+        return Members(self._label, [each.listed() for each in islice(self, MOST_AT_ONCE + 1)])
+
+    def slices(self) -> Iterator[list[Composable[Any]]]:
+        """All of them, `SLICE` at a time at most, or those that came within `SLICE_SECONDS`."""
+        some: list[Composable[Any]] = []
+        began = monotonic()
+        for each in self:
+            some.append(each.listed())
+            if len(some) == SLICE or monotonic() - began > SLICE_SECONDS:
+                yield some
+                some, began = [], monotonic()
+        if some:
+            yield some
 
     def __iter__(self) -> Iterator[Composable[Any]]:
         for n, each in enumerate(self._all):
@@ -99,13 +126,51 @@ class Composable(Generic[R_co]):
         return replace(self, siblings=self.siblings + more)
 
     def submit(self) -> Handle[R_co]:
-        """Submit all of it from sync code. When it returns, it is durable."""
+        """Submit all of it from sync code. When it returns, it is durable. Generators are gone
+        through in this thread.
+        """
         home = _home_of(self)
-        return home.wait_for(self.submit_async())
+        if not isinstance(self, Composite) or not self.is_large:
+            return home.wait_for(self.listed().submit_whole())
+        slices = home.wait_for(home.verbs()).slices(self)
+        added = home.wait_for(slices.begin())
+        if added.created:
+            try:
+                for some in self.members.slices():
+                    home.wait_for(slices.store(some))
+            except BaseException:
+                home.wait_for(slices.give_up())
+                raise
+            home.wait_for(slices.end())
+        return self._handle(home, added)
 
     async def submit_async(self) -> Handle[R_co]:
         home = _home_of(self)
+        if not isinstance(self, Composite) or not self.is_large:
+            return await self.listed().submit_whole()
+        slices = (await home.verbs()).slices(self)
+        added = await slices.begin()
+        if added.created:
+            try:
+                for some in self.members.slices():
+                    await slices.store(some)
+            except BaseException:
+                await slices.give_up()
+                raise
+            await slices.end()
+        return self._handle(home, added)
+
+    def listed(self) -> Self:
+        """The same with all that is below it at hand: no generator is left."""
+        return self
+
+    async def submit_whole(self) -> Handle[R_co]:
+        """Submit what is small enough for one commit."""
+        home = _home_of(self)
         (added,) = await (await home.verbs()).submit_parts([self])
+        return self._handle(home, added)
+
+    def _handle(self, home: Home, added: Added) -> Handle[R_co]:
         return Handle(home, added.task_id, lambda task: self.decode(task.value), added.outcome)
 
 
@@ -160,6 +225,14 @@ class Composite(Composable[R_co]):
             return self.body.home
         return self.members.first.home
 
+    @property
+    def is_large(self) -> bool:
+        """Whether it is stored in slices."""
+        return self.said.order is ChildOrder.PARALLEL and self.members.are_many
+
+    def listed(self) -> Self:
+        return replace(self, members=self.members.listed())
+
     def options(self, **options: Unpack[SubmitKeywords]) -> Self:
         """The same with options of the parent: `idempotency_key`, `owner`, `priority`, `tags`…
         When it may start (`after`, `delay`, `run_at`) and until when (`expires`) is said of all.
@@ -180,133 +253,6 @@ class Composite(Composable[R_co]):
             for member, each in zip(many, value, strict=True)
         ]
         return cast("R_co", found)
-
-
-A = Composable[Any]
-
-
-@overload
-def chain(first: Composable[R], /) -> Composite[R]: ...
-@overload
-def chain(_1: A, last: Composable[R], /) -> Composite[R]: ...
-@overload
-def chain(_1: A, _2: A, last: Composable[R], /) -> Composite[R]: ...
-@overload
-def chain(_1: A, _2: A, _3: A, last: Composable[R], /) -> Composite[R]: ...
-@overload
-def chain(_1: A, _2: A, _3: A, _4: A, last: Composable[R], /) -> Composite[R]: ...
-@overload
-def chain(_1: A, _2: A, _3: A, _4: A, _5: A, last: Composable[R], /) -> Composite[R]: ...
-@overload
-def chain(*links: A) -> Composite[Any]: ...
-
-
-def chain(*links: A) -> Composite[Any]:
-    """One after another: each link is given the result of the one before in place of the first
-    argument that it lacks, and the result of the last is that of the chain. When a link does not
-    complete, those behind it are cancelled (`dependency_failed`) and the chain has failed.
-    """
-    said = Children(Body.NONE, ChildOrder.SEQUENCE, OnFailure.CANCEL_REST, ParentResult.LAST)
-    return Composite(label="chain", members=Members("chain", links), said=said, passes_results=True)
-
-
-@overload
-def group(*members: Composable[R], on_failure: str | OnFailure = ...) -> Composite[list[R]]: ...
-@overload
-def group(
-    members: Iterable[Composable[R]], /, *, on_failure: str | OnFailure = ...
-) -> Composite[list[R]]: ...
-
-
-def group(*members: Any, on_failure: str | OnFailure = OnFailure.FAIL_PARENT) -> Composite[Any]:
-    """Side by side; the result is the list of the results, in this order. Members may come from a
-    generator: more than 1,000 are stored in slices, in bounded memory.
-    """
-    policy = read_word(OnFailure, "on_failure", on_failure)
-    said = Children(Body.NONE, ChildOrder.PARALLEL, policy, ParentResult.ALL)
-    return Composite(label="group", members=_members("group", members), said=said)
-
-
-def chord(header: Composite[Any] | Iterable[Composable[Any]], callback: Link[R]) -> Composite[R]:
-    """A group, and a task that runs when all of it has completed: it is given the list of the
-    results in place of the first argument that it lacks. Its result is that of the chord.
-    """
-    if not isinstance(callback, Link):
-        raise InvalidOption("callback", f"expected a link such as `total.s()`, got {callback!r}")
-    policy, members = OnFailure.FAIL_PARENT, _members("chord", (header,))
-    if isinstance(header, Composite) and header.label == "group":
-        policy, members = header.said.on_failure, header.members
-    said = Children(Body.AFTER, ChildOrder.PARALLEL, policy)
-    return Composite(label="chord", members=members, said=said, body=callback)
-
-
-@overload
-def batch(
-    parent: Link[R],
-    children: Mapping[str, A] | Iterable[A],
-    *,
-    order: str | ChildOrder = ...,
-    on_failure: str | OnFailure = ...,
-    body: str | Body | None = ...,
-) -> Composite[R]: ...
-@overload
-def batch(
-    parent: None,
-    children: Mapping[str, A] | Iterable[A],
-    *,
-    order: str | ChildOrder = ...,
-    on_failure: str | OnFailure = ...,
-    body: str | Body | None = ...,
-) -> Composite[list[Any]]: ...
-
-
-def batch(
-    parent: Link[Any] | None,
-    children: Mapping[str, A] | Iterable[A],
-    *,
-    order: str | ChildOrder = ChildOrder.PARALLEL,
-    on_failure: str | OnFailure = OnFailure.FAIL_PARENT,
-    body: str | Body | None = None,
-) -> Composite[Any]:
-    """A parent and its children. The parent ends when the last of them has.
-
-    Args:
-        parent: its task, run `before` its children or `after` them (given the list of their
-            results in place of the first argument that it lacks); None for one that only waits.
-        children: what is to be done; a mapping gives them names, for `after` and `result_of`.
-        order: `parallel`, or `sequence`: one after another.
-        on_failure: if a child does not complete, the parent fails when all have ended
-            (`fail_parent`), completes all the same (`continue`), or fails and the other children
-            are cancelled (`cancel_rest`).
-        body: when the parent's task runs: `after` unless told otherwise.
-    """
-    if parent is not None and not isinstance(parent, Link):
-        raise InvalidOption("parent", f"expected a link such as `f.s(1)` or None, got {parent!r}")
-    chosen = Body.NONE if parent is None else Body.AFTER
-    if body is not None:
-        chosen = read_word(Body, "body", body)
-    if (parent is None) is not (chosen is Body.NONE):
-        raise InvalidOption(
-            "body",
-            "a parent without a task has no body; leave it out"
-            if parent is None
-            else "expected before or after: this parent has a task. Give None for one without",
-        )
-    said = Children(
-        chosen,
-        read_word(ChildOrder, "order", order),
-        read_word(OnFailure, "on_failure", on_failure),
-    )
-    if isinstance(children, Mapping):
-        children = [child.named(name) for name, child in children.items()]
-    return Composite(label="batch", members=_members("batch", (children,)), said=said, body=parent)
-
-
-def _members(label: str, given: tuple[Any, ...]) -> Members:
-    """The members as they were given: one by one, or as something to be gone through."""
-    if len(given) == 1 and isinstance(given[0], Iterable) and not isinstance(given[0], str | bytes):
-        return Members(label, given[0])
-    return Members(label, given)
 
 
 def _part(place: str, given: object) -> Composable[Any]:

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 
 from holdfast.core.task import Json
+from holdfast.definitions.builders import group
 from holdfast.definitions.call import Call, submit_calls, submit_calls_async
-from holdfast.definitions.composing import Composite, Link, group
+from holdfast.definitions.composing import Composite, Link
 from holdfast.definitions.handle import Handle
 from holdfast.definitions.options import SubmitKeywords, in_our_words, read_options
 

@@ -12,9 +12,10 @@ from holdfast.core.flow import BATCH, ParentResult, flow_of
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.query import Order, TaskFilter
 from holdfast.core.task import State, Task, TaskId
-from holdfast.core.tree import MOST_SHOWN, TaskTree, leaf, may_have_children
+from holdfast.core.tree import MOST_SHOWN, TaskTree, leaf
 from holdfast.flow.children import children_of
 from holdfast.flow.results import NOTHING, children_results
+from holdfast.flow.trees import is_parent
 from holdfast.ports.store import TaskStore
 
 UNCOUNTED = 1_000_000_000
@@ -29,7 +30,7 @@ async def tree_of(
     waiting = [root]
     while waiting:
         parent = waiting.pop(0)
-        if not may_have_children(parent):
+        if not is_parent(parent):
             continue
         some = found[parent.id] = await _first_children(store, parent.id, shows, left)
         left -= len(some)

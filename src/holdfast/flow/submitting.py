@@ -1,15 +1,10 @@
-"""Storing compositions: planned whole, then written in one commit, or not at all.
-
-A group of more than `SLICE` members is stored in slices instead, so that it may be of any size. Its
-parent comes first, and cannot end while members are still to come: the latch of its children is
-counted up by one too many, which the last slice counts down.
+"""Storing compositions: planned whole, then written in one commit, or not at all. Large groups come
+in slices (`slicing`).
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
 from itertools import islice
@@ -17,15 +12,16 @@ from typing import Any, Final, NamedTuple
 from uuid import uuid4
 
 from holdfast.core import keys
+from holdfast.core.chore import CHORE, FORGET_KEY, chore, chore_key, read_chore
 from holdfast.core.composition import Parent, wired
-from holdfast.core.flow import ChildOrder, children_latch
+from holdfast.core.flow import children_latch
 from holdfast.core.gate import Count, GateKind, gate_name
 from holdfast.core.keys import stored_key
 from holdfast.core.query import TaskFilter
 from holdfast.core.record import Changes, Delete, Put
 from holdfast.core.task import Added, NewTask, State, SubmitOutcome, TaskId
 from holdfast.definitions.call import Call
-from holdfast.definitions.composing import Composable, Composite, Link, Members
+from holdfast.definitions.composing import Composable, Composite
 from holdfast.definitions.middleware import Installed
 from holdfast.definitions.planning import Plan, fingerprint, planned, planned_parent
 from holdfast.errors import IdempotencyConflict, InvalidOption, RecordConflict
@@ -33,17 +29,12 @@ from holdfast.ports.dispatcher import Dispatcher, work_for
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
 
-SLICE: Final = 1000
-"""Members of a group that are stored at a time."""
-ONCE: Final = "composition"
-"""The records that keep a composition from being stored twice, by their idempotency keys."""
-HOLD: Final = "hold"
-"""The records of groups that are being stored, by their parents."""
-PATIENCE: Final = 60.0
-"""Seconds between two slices after which nobody is thought to store more."""
+AT_A_TIME: Final = 1000
 _MARGIN: Final = timedelta(seconds=5)
 
 Make = Callable[[Sequence[Call[Any]]], Sequence[NewTask]]
+Hold = Callable[[TaskId], Put]
+"""The record that is to be written with a slice of the group of this parent."""
 Said = Callable[[Sequence[NewTask], Sequence[Added], int], Sequence[Added]]
 
 
@@ -54,25 +45,6 @@ class _Guard(NamedTuple):
     key: str
     fingerprint: str
     version: int = 0
-
-
-class _Hold:
-    """What keeps the parent of a large group from ending before all its members are stored, and the
-    record of it: if it is not renewed any more, somebody else cancels what there is.
-    """
-
-    def __init__(self) -> None:
-        self.stored = 0
-        self._version = 0
-
-    def renewed(self, parent_id: TaskId) -> Put:
-        self._version += 1
-        return Put(HOLD, parent_id, "{}", version=self._version - 1, due_in=PATIENCE)
-
-    def end(self, parent_id: TaskId) -> Changes:
-        latch = gate_name(GateKind.LATCH, children_latch(parent_id))
-        gone = Delete(HOLD, parent_id, self._version)
-        return Changes(uuid4().hex, records=[gone], counts=[Count(latch, -1)])
 
 
 class Composer:
@@ -94,11 +66,6 @@ class Composer:
 
     async def submit(self, parts: Sequence[Composable[Any]], make: Make) -> Sequence[Added]:
         """Store these, all or none; one answer for each, that of its outermost task."""
-        if len(parts) == 1 and isinstance(parts[0], Composite):
-            whole = _as_list(parts[0])
-            if whole is None:
-                return [await self._submit_large(parts[0], make)]
-            parts = [whole]
         plan = planned(parts)
         await refuse_unknown_tasks(self._store, plan.calls, plan)
         guards = _guards(plan)
@@ -119,7 +86,9 @@ class Composer:
             try:
                 answers = await self._commit(plan, make, guards=guards)
             except RecordConflict as conflict:
-                guard = next(each for each in guards if each.key == conflict.key)
+                guard = next(
+                    each for each in guards if chore_key(FORGET_KEY, each.key) == conflict.key
+                )
                 found = await self._stored_before(guard)
                 if isinstance(found, _Guard):
                     guards = [found if each.key == found.key else each for each in guards]
@@ -132,10 +101,10 @@ class Composer:
 
     async def _stored_before(self, guard: _Guard) -> Added | _Guard:
         """The composition that has the key, or the guard to try with if nobody has it any more."""
-        record = await self._store.record(ONCE, guard.key)
+        record = await self._store.record(CHORE, chore_key(FORGET_KEY, guard.key))
         if record is None:
             return guard._replace(version=0)
-        said = json.loads(record.document)
+        _, said = read_chore(record)
         task = await self._store.get(TaskId(said["task_id"]))
         is_over = record.due_at is None or await self._store.now() > record.due_at + _MARGIN
         if task is None or is_over:
@@ -144,12 +113,13 @@ class Composer:
             raise keys.with_given_key(IdempotencyConflict(guard.key, task.id))
         return Added(task.id, SubmitOutcome.IDEMPOTENCY_KEY, task.state)
 
-    async def _submit_large(self, part: Composite[Any], make: Make) -> Added:
-        """Store a group in slices, its parent first."""
+    async def submit_parent(self, part: Composite[Any], make: Make, hold: Hold) -> Added:
+        """Store the parent of a group that comes in slices, with what keeps it from ending before;
+        the answer tells if it was stored before.
+        """
         plan = planned_parent(part)
         await refuse_unknown_tasks(self._store, plan.calls, plan)
         guards = _guards(plan)
-        hold = _Hold()
         try:
             (added,) = await self._commit(plan, make, guards=guards, hold=hold)
         except RecordConflict:
@@ -157,35 +127,15 @@ class Composer:
             if isinstance(found, Added):
                 return found
             (added,) = await self._commit(plan, make, guards=[found], hold=hold)
-        parent = Parent(added.task_id, part.said)
-        try:
-            await self._store_members(part, parent, make, hold)
-        except BaseException:
-            await self._give_up(parent.id, hold)
-            raise
         return added
 
-    async def _store_members(
-        self, part: Composite[Any], parent: Parent, make: Make, hold: _Hold
+    async def submit_slice(
+        self, some: Sequence[Composable[Any]], parent: Parent, make: Make, hold: Hold
     ) -> None:
-        members = iter(part.members)
-        while some := list(islice(members, SLICE)):
-            _refuse_named(some)
-            plan = planned(some, level=1)
-            await refuse_unknown_tasks(self._store, plan.calls, plan)
-            await self._commit(plan, make, under=parent, hold=hold)
-            if part.body is None:
-                _remember(part.decoders, some, hold.stored)
-            hold.stored += len(some)
-        await self._store.commit(hold.end(parent.id))
-
-    async def _give_up(self, parent_id: TaskId, hold: _Hold) -> None:
-        """Cancel what is stored of a group whose members cannot all be."""
-        await self._store.cancel(TaskFilter(ids=(parent_id,)), limit=1)
-        while await self._store.cancel(TaskFilter(parent_id=parent_id), limit=SLICE):
-            pass
-        with suppress(RecordConflict):  # who took the chore does the same
-            await self._store.commit(hold.end(parent_id))
+        """Store some of its members; `RecordConflict` if it was given up meanwhile."""
+        plan = planned(some, level=1)
+        await refuse_unknown_tasks(self._store, plan.calls, plan)
+        await self._commit(plan, make, under=parent, hold=hold)
 
     async def _commit(
         self,
@@ -194,7 +144,7 @@ class Composer:
         *,
         guards: Sequence[_Guard] = (),
         under: Parent | None = None,
-        hold: _Hold | None = None,
+        hold: Hold | None = None,
     ) -> Sequence[Added]:
         async def store(calls: Sequence[Call[Any]]) -> Sequence[Added]:
             made = make(calls)
@@ -208,7 +158,7 @@ class Composer:
                 self._record(each, tied.tasks[each.root].id) for each in guards
             ]
             if hold is not None:
-                records.append(hold.renewed(under.id if under else tied.tasks[0].id))
+                records.append(hold(under.id if under else tied.tasks[0].id))
             changes = Changes(
                 uuid4().hex,
                 tasks=tasks,
@@ -229,9 +179,9 @@ class Composer:
         return await self._middleware.around_submit(plan.calls, store)
 
     def _record(self, guard: _Guard, task_id: TaskId) -> Put:
-        said = json.dumps({"task_id": task_id, "fingerprint": guard.fingerprint})
+        said = {"task_id": task_id, "fingerprint": guard.fingerprint}
         window = self._settings.idempotency_window
-        return Put(ONCE, guard.key, said, version=guard.version, due_in=window)
+        return chore(FORGET_KEY, guard.key, said, due_in=window, version=guard.version)
 
 
 async def refuse_unknown_tasks(
@@ -246,8 +196,8 @@ async def refuse_unknown_tasks(
     }
     if plan is not None:
         named |= {each.task_id: None for place in plan.places for each in place.tasks}
-    for ids in _slices(named, SLICE):
-        found = (await store.list(TaskFilter(ids=tuple(ids)), limit=SLICE)).tasks
+    for ids in _slices(named, AT_A_TIME):
+        found = (await store.list(TaskFilter(ids=tuple(ids)), limit=AT_A_TIME)).tasks
         missing = set(ids) - {task.id for task in found}
         if missing:
             raise InvalidOption(
@@ -261,24 +211,6 @@ def _slices(many: Iterable[TaskId], size: int) -> Iterator[list[TaskId]]:
     rest = iter(many)
     while some := list(islice(rest, size)):
         yield some
-
-
-def _as_list(part: Composite[Any]) -> Composite[Any] | None:
-    """The composition with its members in a list; None if they are too many to be stored at once.
-    Those that wait for each other are.
-    """
-    if part.said.order is ChildOrder.SEQUENCE:
-        return part
-    members = part.members
-    if members.known is not None:
-        is_small = members.known <= SLICE or any(each.name for each in members)
-        return part if is_small else None
-    rest = iter(members)
-    first = list(islice(rest, SLICE + 1))
-    if len(first) <= SLICE:
-        return replace(part, members=Members(part.label, first))
-    members.put_back(first, rest)
-    return None
 
 
 def _guards(plan: Plan) -> list[_Guard]:
@@ -297,25 +229,3 @@ def _guards(plan: Plan) -> list[_Guard]:
         plan.calls[root] = replace(call, fingerprint=guard.fingerprint)
         guards.append(guard)
     return guards
-
-
-def _refuse_named(members: Sequence[Composable[Any]]) -> None:
-    for member in members:
-        if member.name is not None or member.siblings:
-            raise InvalidOption(
-                "after",
-                f"members of a group of more than {SLICE:,} cannot wait for each other: they are "
-                "stored in slices. Give them as a list",
-            )
-
-
-def _remember(known: list[Composable[Any]], more: Sequence[Composable[Any]], number: int) -> None:
-    """Remember who can read the results of these: one for all, as long as they are alike."""
-    one = known[0] if known else more[0]
-    alike = isinstance(one, Link) and all(
-        isinstance(each, Link) and each.definition is one.definition for each in more
-    )
-    if alike and len(known) <= 1:
-        known[:] = [one]
-        return
-    known[:] = [*(known * number if len(known) == 1 else known), *more]
