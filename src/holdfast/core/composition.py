@@ -57,14 +57,21 @@ class Place(NamedTuple):
     size: int = 0
 
 
-class Parent(NamedTuple):
-    """A parent that is stored already, or with the children: those of a large group come in
-    slices.
-    """
+class Parent:
+    """A parent, as its children are told of it. That of a large group is stored before them."""
 
-    id: TaskId
-    said: Children
-    trace: str | None = None
+    __slots__ = ("id", "is_first", "latch", "rest_of", "trace")
+
+    def __init__(self, parent_id: TaskId, said: Children, trace: str | None = None) -> None:
+        self.id = parent_id
+        self.latch = gate_name(GateKind.LATCH, children_latch(parent_id))
+        self.trace = traceparent_of(parent_id, trace)
+        self.is_first = said.body is Body.BEFORE
+        """Whether its body runs before its children."""
+        # In a sequence nobody need ask whether another child has failed: each comes after the one
+        # before, if that went well.
+        parallel = said.order is ChildOrder.PARALLEL
+        self.rest_of = parent_id if parallel and said.on_failure is OnFailure.CANCEL_REST else None
 
 
 class Wired(NamedTuple):
@@ -81,15 +88,12 @@ def wired(tasks: Sequence[NewTask], places: Sequence[Place], under: Parent | Non
     tied = list(tasks)
     counts: list[Count] = []
     ids = [task.id for task in tasks]
+    parents: dict[int | None, Parent | None] = {None: under}
     for number in _from_above(places):
-        task, place = tied[number], places[number]
-        parent = under
-        if place.parent is not None:
-            above, said = tied[place.parent], places[place.parent].children
-            assert said is not None
-            parent = Parent(above.id, said, above.trace)
-        tied[number] = _tied(task, place, parent, ids)
+        place = places[number]
+        task = tied[number] = _tied(tied[number], place, parents[place.parent], ids)
         if place.children is not None:
+            parents[number] = Parent(task.id, place.children, task.trace)
             counts += latches_of(task.id, place.children, place.size)
     return Wired(tied, counts)
 
@@ -113,48 +117,45 @@ def latches_of(parent_id: TaskId, said: Children, size: int) -> list[Count]:
     return counts
 
 
-def is_dropped_with_siblings(said: Children) -> bool:
-    """Whether a child asks at its start if another one has failed. In a sequence it need not: it
-    comes after the one before, if that went well.
-    """
-    return said.on_failure is OnFailure.CANCEL_REST and said.order is ChildOrder.PARALLEL
-
-
 def _tied(task: NewTask, place: Place, parent: Parent | None, ids: Sequence[TaskId]) -> NewTask:
+    if parent is not None:
+        counts = (*task.counts, parent.latch)
+        trace = task.trace or parent.trace
+        task = task._replace(parent_id=parent.id, counts=counts, trace=trace)
+    if _is_alone(place) and (parent is None or not (parent.is_first or parent.rest_of)):
+        return task
     said = flow_of(task.payload) or Flow()
     after = tuple(Dependency(ids[number], when) for number, when in place.after) + place.tasks
     results = {
         name: ResultRef(taken.source, tuple(ids[number] for number in taken.numbers))
         for name, taken in place.results.items()
     }
-    is_rest = parent is not None and is_dropped_with_siblings(parent.said)
     flow = replace(
         said,
         after=(*said.after, *after),
         results={**said.results, **results},
         children=place.children,
-        rest_of=parent.id if parent is not None and is_rest else None,
-        body_of=parent.id if parent is not None and parent.said.body is Body.BEFORE else None,
+        rest_of=None if parent is None else parent.rest_of,
+        body_of=parent.id if parent is not None and parent.is_first else None,
     )
     behind: list[str] = [each.task_id for each in after]
-    counts: list[str] = []
+    counts = task.counts
     if place.children is not None:
         if place.children.body is Body.BEFORE:
-            counts.append(gate_name(GateKind.LATCH, body_latch(task.id)))
+            counts = (*counts, gate_name(GateKind.LATCH, body_latch(task.id)))
         else:
             behind.append(children_latch(task.id))
-    if parent is not None:
-        if parent.said.body is Body.BEFORE:
-            behind.append(body_latch(parent.id))
-        counts.append(gate_name(GateKind.LATCH, children_latch(parent.id)))
-        trace = task.trace or traceparent_of(parent.id, parent.trace)
-        task = task._replace(parent_id=parent.id, trace=trace)
+    if parent is not None and parent.is_first:
+        behind.append(body_latch(parent.id))
     gates = [*task.gates, *(Gate(GateKind.LATCH, key) for key in behind)]
     return task._replace(
-        payload=with_flow(task.payload, flow),
-        gates=tuple(dict.fromkeys(gates)),
-        counts=(*task.counts, *counts),
+        payload=with_flow(task.payload, flow), gates=tuple(dict.fromkeys(gates)), counts=counts
     )
+
+
+def _is_alone(place: Place) -> bool:
+    """Whether it has nothing to do with others but for its parent: nearly all of a large group."""
+    return not (place.after or place.tasks or place.results) and place.children is None
 
 
 def in_order(names: Sequence[str], before: Sequence[Collection[int]]) -> list[int]:

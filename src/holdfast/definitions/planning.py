@@ -187,7 +187,8 @@ class _Planner:
         _refuse_options(part, is_root=parent is None)
         waits = {**waits, **dict.fromkeys(part.chosen.after, part.chosen.when)}
         slot = _Slot(parent, part.said, after=waits)
-        self._times.append(merged(self._times[-1], _times_of(part.chosen)))
+        own = NO_OPTIONS if part.chosen is NO_OPTIONS else _times_of(part.chosen)
+        self._times.append(merged(self._times[-1], own))
         if part.said.body is Body.BEFORE:
             assert part.body is not None
             slot.call = _link_call(part.body, slot, incoming, part.chosen)
@@ -238,8 +239,8 @@ class _Planner:
 
     def _numbered(self, slot: _Slot) -> _Slot:
         assert slot.call is not None
-        options = merged(self._times[-1], slot.call.options)
-        if options != slot.call.options:
+        if self._times[-1] is not NO_OPTIONS:
+            options = merged(self._times[-1], slot.call.options)
             slot.call = replace(slot.call, options=options)
         slot.number = len(self.slots)
         self.slots.append(slot)
@@ -310,6 +311,8 @@ def _taken(part: Composite[Any]) -> list[Composable[Any]]:
 
 
 def _place(slot: _Slot) -> Place:
+    if not slot.after and not slot.results and slot.children is None:
+        return Place(None if slot.parent is None else slot.parent.number)
     return Place(
         parent=None if slot.parent is None else slot.parent.number,
         after=tuple((at.number, when) for at, when in slot.after.items() if isinstance(at, _Slot)),

@@ -43,7 +43,7 @@ class Slices:
         self._parent: Parent | None = None
 
     async def begin(self) -> Added:
-        """Store the parent. If it was stored before, as its key says, nothing else is to be done."""
+        """Store the parent. If it was stored before, as its key says, that is all."""
         added = await self._composer.submit_parent(self._part, self._make, self._hold)
         if added.created:
             self._parent = Parent(added.task_id, self._part.said)
