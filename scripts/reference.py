@@ -356,6 +356,8 @@ OPTIONS = {
     "callback": "a URL that a server tells when the task has ended",
     "traceparent": "the trace it belongs to; else the submitting task's or the current span's",
     "connection": "your own open connection: the task is part of its transaction",
+    "after": "tasks that must have ended before it starts: handles or ids",
+    "when": "how they must have ended: `success` (unless given), `failure` or `always`",
 }
 """The sentence for each option; a new option without one fails here."""
 

@@ -44,13 +44,16 @@ from holdfast.errors import (
 
 if typing.TYPE_CHECKING:
     from holdfast.app import Holdfast
+    from holdfast.definitions.builders import batch, chain, chord, group
     from holdfast.definitions.call import Call
     from holdfast.definitions.coalescing import Debounce, Throttle
+    from holdfast.definitions.composing import Composite, Link
     from holdfast.definitions.context import Context, context
     from holdfast.definitions.definition import Definition
     from holdfast.definitions.handle import Handle
     from holdfast.definitions.limits import Breaker, Fair, Limit, Rate
     from holdfast.definitions.middleware import Middleware, NextRun, NextSettle, NextSubmit
+    from holdfast.definitions.references import result_of
     from holdfast.filters import where
     from holdfast.functional import (
         Config,
@@ -71,11 +74,14 @@ _HOMES = {
     "holdfast.app": ("Holdfast",),
     "holdfast.definitions.call": ("Call",),
     "holdfast.definitions.coalescing": ("Debounce", "Throttle"),
+    "holdfast.definitions.builders": ("batch", "chain", "chord", "group"),
+    "holdfast.definitions.composing": ("Composite", "Link"),
     "holdfast.definitions.context": ("Context", "context"),
     "holdfast.definitions.definition": ("Definition",),
     "holdfast.definitions.handle": ("Handle",),
     "holdfast.definitions.limits": ("Breaker", "Fair", "Limit", "Rate"),
     "holdfast.definitions.middleware": ("Middleware", "NextRun", "NextSettle", "NextSubmit"),
+    "holdfast.definitions.references": ("result_of",),
     "holdfast.functional": (
         "Config",
         "get_task",
@@ -100,6 +106,7 @@ __all__ = [
     "Breaker",
     "Call",
     "Claim",
+    "Composite",
     "Config",
     "ConfigError",
     "Context",
@@ -118,6 +125,7 @@ __all__ = [
     "InvalidTransition",
     "LeaseLost",
     "Limit",
+    "Link",
     "Middleware",
     "NextRun",
     "NextSettle",
@@ -149,14 +157,19 @@ __all__ = [
     "Throttle",
     "UnknownTask",
     "Unsupported",
+    "batch",
+    "chain",
+    "chord",
     "context",
     "exponential",
     "fixed",
     "get_task",
     "get_task_sync",
+    "group",
     "init",
     "list_tasks",
     "list_tasks_sync",
+    "result_of",
     "run_worker",
     "submit_task",
     "submit_task_sync",

@@ -23,13 +23,13 @@ from holdfast.core.task import Json, Task
 from holdfast.definitions.call import Call, submit_calls, submit_calls_async
 from holdfast.definitions.define import Decorator
 from holdfast.definitions.gate_makers import read_queue
-from holdfast.definitions.handle import Handle
+from holdfast.definitions.handle import Handle, TaskRef
 from holdfast.definitions.limits import LimitKeywords
 from holdfast.definitions.middleware import Middleware
 from holdfast.definitions.options import SubmitKeywords
 from holdfast.definitions.registry import Registry
 from holdfast.errors import HoldfastError, InvalidOption
-from holdfast.filters import TaskRef, read_id
+from holdfast.filters import read_id
 from holdfast.settings import Names, Settings, SettingsKeywords
 from holdfast.sync_facade import SyncFacade
 from holdfast.wiring import open_dispatcher, open_store

@@ -7,7 +7,7 @@ it talks to.
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
@@ -23,18 +23,24 @@ from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, 
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Reason, State, Task, TaskId, WorkerId
+from holdfast.core.tree import TaskTree, children_in
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
+from holdfast.definitions.composing import Composable, Composite
 from holdfast.definitions.context import current_context
+from holdfast.definitions.handle import TaskRef
 from holdfast.definitions.new_tasks import TaskMaker
 from holdfast.definitions.readers import read_key, read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
-from holdfast.filters import FilterKeywords, TaskRef, chosen_by, dead_unless_told, read_id, where
+from holdfast.filters import FilterKeywords, chosen_by, dead_unless_told, read_id, where
 from holdfast.fleet import as_now, knows_queue
 from holdfast.flow.children import children_of
 from holdfast.flow.coalescing import Coalescer
+from holdfast.flow.looking import tree_of, with_whole_result
+from holdfast.flow.slicing import Slices
 from holdfast.flow.standing import with_others
+from holdfast.flow.submitting import Composer, refuse_unknown_tasks
 from holdfast.flow.trees import CANCEL_BELOW, START_AGAIN, START_TREE, Trees, is_parent
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, work_for
@@ -70,6 +76,7 @@ class Client:
         self._maker = TaskMaker(settings, registry.queues)
         self.new_tasks = self._maker.make
         """The tasks of calls, for somebody else to store."""
+        self._composer = Composer(store, dispatcher, registry.middleware, settings, self._said)
         self._trees = Trees(store, dispatcher, settings)
         self._clock: tuple[datetime, float] | None = None
         self._announcer = Announcer(log)
@@ -105,9 +112,26 @@ class Client:
             return await installed.around_submit(calls, add)
         return await self._add(calls, mark, traceparent)
 
+    async def submit_parts(
+        self,
+        parts: Sequence[Composable[Any]],
+        *,
+        mark: bytes | None = None,
+        traceparent: str | None = None,
+    ) -> Sequence[Added]:
+        """`submit_many` for compositions: one answer for each, that of its outermost task."""
+        self._refuse_to_wait_for_itself()
+        make = partial(self.new_tasks, mark=mark, traceparent=traceparent)
+        return await self._composer.submit(parts, make)
+
+    def slices(self, part: Composite[Any]) -> Slices:
+        """A group that is too large to be stored at once, to be stored in slices."""
+        return Slices(self.store, self._composer, self._trees, part, self.new_tasks)
+
     async def _add(
         self, calls: Sequence[Call[Any]], mark: bytes | None, traceparent: str | None
     ) -> Sequence[Added]:
+        await refuse_unknown_tasks(self.store, calls)
         window = self.settings.idempotency_window
         with keys.as_given():
             if self.registry.coalesced and any(call.coalescing is not None for call in calls):
@@ -193,6 +217,28 @@ class Client:
         order = Order.of(oldest_first=oldest_first, by_end=by_end)
         page = await self.store.list(chosen, limit=limit, after=after, order=order)
         return replace(page, tasks=tuple(map(keys.shown, page.tasks)))
+
+    async def children(
+        self, task_id: TaskRef, *, limit: int = 100, after: str | None = None
+    ) -> Page:
+        """A page of the task's own children, oldest first."""
+        parent = await self.get(task_id)
+        page = await self.list(parent_id=parent.id, limit=limit, after=after, oldest_first=True)
+        return children_in(page)
+
+    async def tree(self, task_id: TaskRef) -> TaskTree:
+        """The task with its children, their children and so on: the first 1,000, level by level,
+        and how many more there are.
+        """
+        return await self.tree_of(await self.get(task_id), lambda _: True)
+
+    async def tree_of(self, root: Task, shows: Callable[[Task], bool]) -> TaskTree:
+        """The same, of those tasks that `shows` allows."""
+        return await tree_of(self.store, root, shows)
+
+    async def with_whole_result(self, task: Task) -> Task:
+        """The task with its result, also if that is too large to be kept with it."""
+        return await with_whole_result(self.store, task)
 
     async def count(
         self,

@@ -58,6 +58,8 @@ class SyncFacade(ClientOwner):
     list, list_async = both(Client.list)
     count, count_async = both(Client.count)
     history, history_async = both(Client.history)
+    children, children_async = both(Client.children)
+    tree, tree_async = both(Client.tree)
     why, why_async = both(Client.why)
     cancel, cancel_async = both(Client.cancel)
     cancel_many, cancel_many_async = both(Client.cancel_many)

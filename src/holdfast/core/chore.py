@@ -20,12 +20,22 @@ CHORE: Final = "chore"
 """The kind of these records."""
 
 CANCEL_REST: Final = "cancel_rest"
+GIVE_UP: Final = "give_up"
+"""Cancel a group whose members are not all stored: its submitter died over it."""
+FORGET_KEY: Final = "forget_key"
+"""Nothing but to be forgotten: the idempotency key of a composition."""
 
 
-def chore(name: str, key: str, about: Json, *, due_in: float = 0.0) -> Put:
+def chore(
+    name: str, key: str, about: Json, *, due_in: float = 0.0, version: int | None = None
+) -> Put:
     """A chore of this name. Chores of one name and key are one."""
     document = json.dumps({"do": name, "about": about})
-    return Put(CHORE, f"{name} {key}", document, due_in=due_in)
+    return Put(CHORE, chore_key(name, key), document, version=version, due_in=due_in)
+
+
+def chore_key(name: str, key: str) -> str:
+    return f"{name} {key}"
 
 
 def read_chore(record: Record) -> tuple[str, Json]:

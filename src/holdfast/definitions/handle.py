@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from uuid import UUID
 
 from holdfast.core.attempt import History
 from holdfast.core.duration import Duration
+from holdfast.core.flow import BATCH, Source
 from holdfast.core.lifecycle import is_terminal
 from holdfast.core.task import Reason, State, SubmitOutcome, Task, TaskId
+from holdfast.core.tree import TaskTree
 from holdfast.definitions.readers import read_duration
+from holdfast.definitions.references import ResultOf
 from holdfast.errors import ResultTimeout, TaskCancelled, TaskFailed
 
 if TYPE_CHECKING:
@@ -82,6 +86,8 @@ class Handle(Generic[R_co]):
         task = await self._ended(seconds)
         if task.state is not State.COMPLETED:
             raise _unsuccessful(task)
+        if task.name == BATCH:
+            task = await (await self._home.verbs()).with_whole_result(task)
         return self._result_of(task)
 
     def __await__(self) -> Generator[Any, None, R_co]:
@@ -107,6 +113,26 @@ class Handle(Generic[R_co]):
 
     async def history_async(self) -> History:
         return await (await self._home.verbs()).history(self.id)
+
+    def children(self) -> list[Task]:
+        """Its own children, oldest first: up to 1,000 (`app.children` has all, page by page)."""
+        return self._home.wait_for(self.children_async())
+
+    async def children_async(self) -> list[Task]:
+        return list((await (await self._home.verbs()).children(self.id, limit=1000)).tasks)
+
+    def tree(self) -> TaskTree:
+        """It, its children, their children and so on, each with how many have ended."""
+        return self._home.wait_for(self.tree_async())
+
+    async def tree_async(self) -> TaskTree:
+        return await (await self._home.verbs()).tree(self.id)
+
+    def result_ref(self) -> R_co:
+        """Its result as an argument of a task that waits for it: `g.submit(x=h.result_ref())`. To a
+        type checker it is the result itself. That it fits is checked when `g` starts.
+        """
+        return cast("R_co", ResultOf(Source.ONE, (self.id,)))
 
     async def _ended(self, seconds: float | None) -> Task:
         loop = asyncio.get_running_loop()
@@ -137,6 +163,10 @@ class Handle(Generic[R_co]):
 
     def __repr__(self) -> str:
         return f"<Handle {self.id}>"
+
+
+TaskRef = str | UUID | Handle[Any]
+"""A task by its id, or by a handle on it."""
 
 
 def _unsuccessful(task: Task) -> TaskFailed | TaskCancelled:

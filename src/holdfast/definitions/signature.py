@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import sys
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -47,9 +47,13 @@ class Signature:
         """The parameters' names, without the context."""
         return tuple(p.name for p in self.parameters)
 
-    def argument_codec(self, task: str, secret_fields: Sequence[str] = ()) -> ArgumentCodec:
-        hints = {p.name: self._hint(p.annotation) for p in self.parameters}
-        return _built(partial(ArgumentCodec, task, self.parameters, hints, secret_fields), task)
+    def argument_codec(
+        self, task: str, secret_fields: Sequence[str] = (), later: Collection[str] = ()
+    ) -> ArgumentCodec:
+        """The codec of all parameters, but for those whose arguments come `later`."""
+        parameters = [p for p in self.parameters if p.name not in later]
+        hints = {p.name: self._hint(p.annotation) for p in parameters}
+        return _built(partial(ArgumentCodec, task, parameters, hints, secret_fields), task)
 
     def result_codec(self, task: str) -> ResultCodec:
         annotation = getattr(self._function, "__annotations__", {}).get("return", Parameter.empty)

@@ -18,7 +18,7 @@ from uuid import uuid4
 
 from holdfast.announcing import announce_cancelled
 from holdfast.core.attempt import Claim
-from holdfast.core.chore import CANCEL_REST
+from holdfast.core.chore import CANCEL_REST, FORGET_KEY, GIVE_UP
 from holdfast.core.dropping import BAD_ENDS, DROPPED, culprit_of, note_of
 from holdfast.core.flow import IN_PAYLOAD, children_latch, flow_of
 from holdfast.core.gate import Count
@@ -27,7 +27,7 @@ from holdfast.core.query import TaskFilter
 from holdfast.core.record import Changes, Delete, Record
 from holdfast.core.task import Json, Reason, State, Task, TaskId
 from holdfast.errors import RecordConflict
-from holdfast.flow.bodies import BODY, is_body_first, latch_of_body
+from holdfast.flow.bodies import BODY, is_body_first, latch_of_body, latch_of_children
 from holdfast.flow.children import children_of, failed_child
 from holdfast.flow.chores import Chores, Do
 from holdfast.flow.requeueing import SLICE, Requeuer
@@ -57,6 +57,10 @@ def is_parent(task: Task) -> bool:
     return any(gate.key == latch for gate in task.gates)
 
 
+async def _nothing(_: Json) -> None:
+    return
+
+
 class Trees:
     """The chores that concern several tasks."""
 
@@ -73,6 +77,8 @@ class Trees:
             CANCEL_REST: self._cancel_rest,
             START_TREE: self._start_tree,
             START_AGAIN: self._start_again,
+            GIVE_UP: self.give_up,
+            FORGET_KEY: _nothing,
         }
 
     async def culprits(self, ids: Sequence[TaskId]) -> list[TaskId]:
@@ -82,6 +88,14 @@ class Trees:
         return [one for one in ids if await self._store.records(DROPPED, group=one, limit=1)]
 
     # Cancelling.
+
+    async def give_up(self, about: Json) -> None:
+        """Cancel a group that will not be stored whole, and let its parent end."""
+        parent_id = TaskId(about["parent"])
+        await self._cancel([parent_id], Reason.CANCELLED)
+        await self._cancel_below({"parents": [parent_id], "reason": Reason.CANCELLED})
+        count = Count(latch_of_children(parent_id), -1)
+        await self._store.commit(Changes(uuid4().hex, counts=(count,)))
 
     async def _cancel_below(self, about: Json) -> None:
         reason, waiting = Reason(about["reason"]), [TaskId(one) for one in about["parents"]]

@@ -14,19 +14,22 @@ from holdfast.bounds import BoundWords, read_bounds
 from holdfast.core.attempt import History
 from holdfast.core.duration import Duration
 from holdfast.core.fleet import WorkerInfo
+from holdfast.core.flow import When
 from holdfast.core.lifecycle import is_terminal
 from holdfast.core.limits import UNLIMITED
 from holdfast.core.query import Order
 from holdfast.core.stats import QueueStats, Stats
 from holdfast.core.store_answers import QUEUE, WORKER
 from holdfast.core.task import Json, Priority, State
-from holdfast.core.task_answers import HISTORY
+from holdfast.core.task_answers import HISTORY, TREE
+from holdfast.core.tree import TaskTree
 from holdfast.core.why import Why
 from holdfast.definitions.definition import Definition
+from holdfast.definitions.handle import TaskRef
 from holdfast.definitions.options import Options, Tags, Unlimited, read_options
 from holdfast.definitions.readers import read_duration
 from holdfast.errors import ResultTimeout, TaskCancelled, TaskFailed, TaskNotFound
-from holdfast.filters import JSON_WORDS, FilterKeywords, TaskRef, read_id
+from holdfast.filters import JSON_WORDS, FilterKeywords, read_id
 from holdfast.http import reading
 from holdfast.http.choosing import filter_of, query_of
 from holdfast.http.talk import Pause, Talk, ask
@@ -64,6 +67,8 @@ class SubmitWords(TypedDict, total=False):
     owner: str | None
     callback: str | None
     traceparent: str | None
+    after: TaskRef | Collection[TaskRef] | None
+    when: str | When | None
 
 
 class RemoteCall(dict[str, Json]):
@@ -140,6 +145,19 @@ class Verbs:
     def history(self, task_id: TaskRef) -> Talk[History]:
         """Every attempt and event of a task."""
         return HISTORY.read((yield from ask("GET", f"{_task(task_id)}/attempts")))
+
+    def children(
+        self, task_id: TaskRef, *, limit: int = 100, after: str | None = None
+    ) -> Talk[RemotePage]:
+        """A page of the task's own children, oldest first."""
+        query = {"limit": str(limit)} | ({} if after is None else {"cursor": after})
+        return reading.page((yield from ask("GET", f"{_task(task_id)}/children", query=query)))
+
+    def tree(self, task_id: TaskRef) -> Talk[TaskTree]:
+        """The task with its children, their children and so on: the first 1,000, level by level,
+        and how many more there are.
+        """
+        return TREE.read((yield from ask("GET", f"{_task(task_id)}/tree")))
 
     def why(self, task_id: TaskRef) -> Talk[Why]:
         """Why the task is not running, in words, with its place in line."""
@@ -287,6 +305,8 @@ def call(
         "expires_at": _expiry(read),
         "tags": list(read.tags) or None,
         "required_capabilities": None if read.requires is None else sorted(read.requires),
+        "after": list(read.after) or None,
+        "when": read.when if read.after else None,
     }
     return RemoteCall({word: value for word, value in given.items() if value is not None})
 

@@ -55,7 +55,8 @@ def schema_of(kind: type[Any]) -> Reference:
     """A reference to the schema of a `TypedDict`, which is kept in `COMPONENTS`."""
     schema = TypeAdapter(kind).json_schema(ref_template=REFERENCE, mode="serialization")
     COMPONENTS.update(schema.pop("$defs", {}))
-    COMPONENTS[kind.__name__] = schema
+    if "$ref" not in schema:  # one that refers to itself is among its own definitions
+        COMPONENTS[kind.__name__] = schema
     return {"$ref": REFERENCE.format(model=kind.__name__)}
 
 

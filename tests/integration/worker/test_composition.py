@@ -11,6 +11,7 @@ from holdfast.core.flow import Body, OnFailure
 from holdfast.core.task import AttemptEnd, Reason, State
 from holdfast.definitions.context import Context
 from holdfast.flow.bodies import BODY
+from holdfast.ports.records import one_record
 
 
 async def test_a_chain_runs_through_async_and_sync_handlers_alike(shop: Workshop) -> None:
@@ -147,7 +148,7 @@ async def test_a_body_that_goes_before_its_children_brings_its_result_along(
 
     done = await shop.get(father.id)
     assert (done.state, done.result) == (State.COMPLETED, b"2")
-    assert await shop.store.record(BODY, father.id) is None
+    assert await one_record(shop.store, BODY, father.id) is None
 
 
 async def test_the_rest_is_cancelled_when_a_child_fails_and_what_runs_is_stopped(
