@@ -18,7 +18,7 @@ from holdfast.core.retry import RetryPolicy
 from holdfast.core.task import Json, Task
 from holdfast.definitions.backoff import backoff_for
 from holdfast.definitions.call import Call
-from holdfast.definitions.gate_makers import Makers, fixed_gates, gates_of
+from holdfast.definitions.gate_makers import GateMaker, Makers, fixed_gates, gates_of, made_gates
 from holdfast.definitions.home import Home
 from holdfast.definitions.options import NO_OPTIONS, Executor, Options, SubmitKeywords
 from holdfast.definitions.signature import Signature, Unresolved
@@ -162,11 +162,11 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         """Check arguments that are JSON values by name; with `strict`, `"3"` is no integer."""
         return self._call(self._argument_codec().check_json(arguments, strict=strict), options)
 
-    def gates_in(self, payload: bytes, makers: Makers) -> tuple[Gate, ...]:
+    def made_gates(self, payload: bytes, makers: Makers) -> list[tuple[GateMaker, Gate]]:
         """The gates that these make for a stored payload; `InvalidArguments` if it does not fit."""
         codec = self._argument_codec()
         values = codec.values(payload)
-        return gates_of(makers, *codec.spread(values), values)
+        return made_gates(makers, *codec.spread(values), values)
 
     def json_schema(self, reference: str) -> dict[str, Json]:
         """What `make_json_call` takes, as a JSON Schema; see `ArgumentCodec.json_schema`."""

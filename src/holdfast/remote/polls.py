@@ -15,11 +15,16 @@ from holdfast.asyncio_tools.shield import to_the_end
 from holdfast.core.attempt import Claim, Claimed
 from holdfast.core.task import WorkerId
 from holdfast.engine.napping import Napper
+from holdfast.errors import StoreUnavailable
+from holdfast.flow.breakers import Breakers, given_back
+from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import TaskStore
 from holdfast.remote.leases import Leases
 from holdfast.remote.registrations import Registrations, RemoteWorker
 from holdfast.remote.waiting import LongPoll, WaitingPolls
+
+log = EventLog("holdfast.remote")
 
 _Key = tuple[tuple[str, ...] | None, frozenset[str]]
 
@@ -36,6 +41,7 @@ class Polls:
         *,
         poll: float,
         on_claimed: Callable[[Sequence[Claim]], None],
+        breakers: Breakers,
     ) -> None:
         self._store = store
         self._dispatcher = dispatcher
@@ -43,6 +49,7 @@ class Polls:
         self._leases = leases
         self._every = poll
         self._on_claimed = on_claimed
+        self._breakers = breakers
         self._waiting: dict[_Key, WaitingPolls] = {}
         self._polls: dict[WorkerId, list[LongPoll]] = {}
         self._tasks: set[asyncio.Future[Any]] = set()
@@ -138,8 +145,20 @@ class Polls:
             poll.close()
             raise
         self._on_claimed(claimed.claims)
-        poll.land(claimed.claims)
+        claims = claimed.claims
+        if self._breakers.has_shut:
+            claims = await asyncio.shield(self._keep(self._admitted(claims)))
+        poll.land(claims)
         return claimed
+
+    async def _admitted(self, claims: Sequence[Claim]) -> Sequence[Claim]:
+        """Those that no breaker keeps from running; the others go back."""
+        claims, kept = await self._breakers.admit(claims)
+        try:
+            await self._leases.settle([(claim, given_back()) for claim in kept])
+        except StoreUnavailable as error:
+            log.warning("tasks.not_given_back", tasks=len(kept), error=str(error))
+        return claims
 
     async def _clear(self, poll: LongPoll) -> None:
         """Nobody waits for this poll's answer any more."""

@@ -18,6 +18,7 @@ from holdfast.core.unfit import offered_again_in
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
 from holdfast.engine.waking import Waker
+from holdfast.flow.breakers import Breakers
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
@@ -91,6 +92,7 @@ class Parts:
         self._store = store
         self.waker = Waker(dispatcher.wake, nudge=self._nudge)
         self.forgetter = Forgetter(store, registry)
+        self.breakers = Breakers(store, registry)
         self.outcomes = Outcomes(
             registry,
             settings,
@@ -98,6 +100,7 @@ class Parts:
             waker=self.waker,
             forget=self.forgetter.note,
             announcer=self._announcer,
+            breakers=self.breakers,
         )
         settle = around_settle(registry, self.outcomes.enter)
         self._coroutines = CoroutineRunner(loop, self.deadlines, self._still_runs)
@@ -129,6 +132,7 @@ class Parts:
             slots=self.slots,
             settler=self.settler,
             settle=settle,
+            breakers=self.breakers,
             burst=burst,
         )
         self.cancels = CancelWatch(
