@@ -333,7 +333,7 @@ OPTIONS = {
     "retry_for": "the only exceptions that are tried again; any other fails the task at once",
     "no_retry_for": "exceptions that fail the task at once",
     "lock": "one at a time per key: a template over the arguments, or a function of them",
-    "concurrency": "so many at a time, over the fleet: a number, `Limit(5, key=…)`, or a list",
+    "concurrency": "so many at a time: a number, or `Limit(5, key=…)`; one or a list",
     "rate": "so many starts per period: `Rate(100, per='1m', key=…)`; one or a list",
     "fair_by": "fair shares per key: a template, a function, or `Fair(by=…, weights=…)`",
     "breaker": "run nothing while too much fails: `Breaker(…)`; one or a list",

@@ -199,7 +199,7 @@ class Holdfast(SyncFacade):
         client = await self.verbs()
         remote = client.remote
         try:
-            more = (remote.timeouts, Forgetter(client.store, self.registry))
+            more = (remote.timeouts, remote.breakers, Forgetter(client.store, self.registry))
             await maintain(client.store, client.dispatcher, self.settings, more=more)
         finally:
             await remote.close()

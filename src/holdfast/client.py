@@ -19,6 +19,7 @@ from holdfast.core import keys
 from holdfast.core.attempt import History
 from holdfast.core.callback import notice_id, requeues, with_notices
 from holdfast.core.fleet import WorkerInfo, for_tasks
+from holdfast.core.gate import GateKind
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
@@ -37,6 +38,8 @@ from holdfast.filters import FilterKeywords, chosen_by, dead_unless_told, read_i
 from holdfast.fleet import as_now, knows_queue
 from holdfast.flow.children import children_of
 from holdfast.flow.coalescing import Coalescer
+from holdfast.flow.limit_verbs import LimitVerbs
+from holdfast.flow.limits import with_due
 from holdfast.flow.looking import tree_of, with_whole_result
 from holdfast.flow.slicing import Slices
 from holdfast.flow.standing import with_others
@@ -62,7 +65,7 @@ ASK_CLOCK_EVERY = 1.0
 T = TypeVar("T")
 
 
-class Client:
+class Client(LimitVerbs):
     """Submits, finds and steers the tasks of one store."""
 
     def __init__(
@@ -273,6 +276,8 @@ class Client:
         """The facts behind `why`."""
         wanted = read_id(task_id)
         standing = _found(await self.store.standing(wanted), wanted)
+        if standing.gate is not None and standing.gate.kind is GateKind.BREAKER:
+            standing = replace(standing, gate=await with_due(self.store, standing.gate))
         if standing.task.state in CANCELLABLE_AT_ONCE:
             workers = tuple(await self._as_now(standing.workers))
             standing = replace(standing, workers=workers)

@@ -93,6 +93,12 @@ class BreakerRecord:
             return None
         return self.rule.window if self.state is BreakerState.CLOSED else self.rule.cool_down
 
+    def trying(self, task_id: TaskId) -> BreakerRecord:
+        """With this task as the probe, unless another is or none may try."""
+        if self.state is not BreakerState.HALF_OPEN or self.probe is not None:
+            return self
+        return replace(self, probe=task_id)
+
     def dump(self) -> str:
         """As a record's document."""
         rule = self.rule

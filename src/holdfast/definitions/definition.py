@@ -19,7 +19,7 @@ from holdfast.core.task import Json, Task
 from holdfast.definitions.backoff import backoff_for
 from holdfast.definitions.call import Call
 from holdfast.definitions.composing import Link
-from holdfast.definitions.gate_makers import Makers, fixed_gates, gates_of
+from holdfast.definitions.gate_makers import GateMaker, Makers, fixed_gates, gates_of, made_gates
 from holdfast.definitions.home import Home
 from holdfast.definitions.options import NO_OPTIONS, Executor, Options, SubmitKeywords
 from holdfast.definitions.references import (
@@ -209,11 +209,11 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         given = {name: value for name, value in bound.items() if name not in later}
         return self._call(codec, codec.check_bound(given), options, later)
 
-    def gates_in(self, payload: bytes, makers: Makers) -> tuple[Gate, ...]:
+    def made_gates(self, payload: bytes, makers: Makers) -> list[tuple[GateMaker, Gate]]:
         """The gates that these make for a stored payload; `InvalidArguments` if it does not fit."""
         codec = self._argument_codec()
         values = codec.values(payload)
-        return gates_of(makers, *codec.spread(values), values)
+        return made_gates(makers, *codec.spread(values), values)
 
     def json_schema(self, reference: str) -> dict[str, Json]:
         """What `make_json_call` takes, as a JSON Schema; see `ArgumentCodec.json_schema`."""

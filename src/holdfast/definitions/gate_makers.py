@@ -8,12 +8,19 @@ from typing import Any, Final, NamedTuple, TypeVar
 import orjson
 
 from holdfast.codec.secrets import revealed
-from holdfast.core.breaker import BreakerRule
-from holdfast.core.gate import UNBOUNDED, Gate, GateKind
-from holdfast.core.scope import QUEUE, TASK, Scope
+from holdfast.core.breaker import BreakerRule, BreakerState
+from holdfast.core.gate import UNBOUNDED, Gate, GateKind, kind_of
+from holdfast.core.scope import KINDS, QUEUE, TASK, Scope, is_limit
 from holdfast.definitions.keys import MakeKey, key_maker
-from holdfast.definitions.limits import Breaker, Fair, Limit, LimitKeywords, Rate
-from holdfast.definitions.readers import hint, read_duration, read_key, read_name
+from holdfast.definitions.limits import MOST, Breaker, Fair, Limit, LimitKeywords, Rate
+from holdfast.definitions.readers import (
+    LONGEST_KEY,
+    hint,
+    read_duration,
+    read_key,
+    read_name,
+    read_text,
+)
 from holdfast.errors import InvalidOption
 
 T = TypeVar("T")
@@ -52,12 +59,19 @@ class GateMaker(NamedTuple):
 Makers = tuple[GateMaker, ...]
 
 
+def made_gates(
+    makers: Makers, args: tuple[Any, ...], kwargs: dict[str, Any], named: dict[str, Any]
+) -> list[tuple[GateMaker, Gate]]:
+    """The gates of a task with these arguments, and who made them."""
+    made = ((maker, maker.gate(args, kwargs, named)) for maker in makers)
+    return [(maker, gate) for maker, gate in made if gate is not None]
+
+
 def gates_of(
     makers: Makers, args: tuple[Any, ...], kwargs: dict[str, Any], named: dict[str, Any]
 ) -> tuple[Gate, ...]:
     """The gates of a task with these arguments."""
-    made = (maker.gate(args, kwargs, named) for maker in makers)
-    return tuple(gate for gate in made if gate is not None)
+    return tuple(gate for _, gate in made_gates(makers, args, kwargs, named))
 
 
 def fixed_gates(makers: Makers) -> tuple[Gate, ...] | None:
@@ -207,10 +221,40 @@ def queue_gates(makers: Makers, payload: bytes, owner: str | None) -> tuple[Gate
     """The gates of a task of a queue, from its payload: the same whatever door it came through."""
     if all(maker.make_key is None for maker in makers):
         return gates_of(makers, (), {}, {})
+    return gates_of(makers, *queue_values(payload, owner))
+
+
+def queue_values(
+    payload: bytes, owner: str | None
+) -> tuple[tuple[Any, ...], dict[str, Any], dict[str, Any]]:
+    """What keys of a queue's limits are made from: arguments as `MakeKey` takes them."""
     named = {"owner": owner or NOBODY, **orjson.loads(revealed(payload))}
-    return gates_of(makers, (named,), {}, named)
+    return (named,), {}, named
 
 
 def task_scope(name: str) -> Scope:
     """Of a definition's limits."""
     return Scope(TASK, name)
+
+
+def read_limit_name(name: object) -> str:
+    """Read the name of a limit, as it is shown: `limit:task:send[acme]`."""
+    text = read_text("name", name, LONGEST_KEY + 10)
+    if not is_limit(text):
+        raise InvalidOption(
+            "name",
+            f"expected the name of a {', '.join(KINDS)} as it is shown, such as "
+            f"'limit:task:send[acme]', 'rate:queue:mail' or 'limit:stripe', got {name!r}",
+        )
+    return text
+
+
+def read_limit_value(name: str, value: object) -> int | BreakerState:
+    """Read how many may pass a limit; of a breaker whether it is open."""
+    if kind_of(name) is GateKind.BREAKER:
+        if value in (BreakerState.OPEN, BreakerState.CLOSED):
+            return BreakerState(str(value))
+        raise InvalidOption("value", f"a breaker is set 'open' or 'closed', got {value!r}")
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MOST:
+        return value
+    raise InvalidOption("value", f"expected a whole number from 0 to {MOST:,}, got {value!r}")

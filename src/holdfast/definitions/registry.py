@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from holdfast.core.gate import key_of, kind_of
 from holdfast.core.scope import QUEUE, Scope
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.gate_makers import Makers, task_scope
@@ -50,6 +51,18 @@ class Registry(Mapping[str, AnyDefinition]):
         """What bounds a queue, from now on."""
         self.queues[queue] = makers
         self._watch(Scope(QUEUE, queue), makers)
+
+    def has_limit(self, name: str) -> bool:
+        """Whether a definition or a queue has a limit of this name."""
+        scope = Scope.parse(key_of(name))
+        whose, is_keyed = scope._replace(key=None), scope.key is not None
+        every = [*(d.limits for d in self._definitions.values()), *self.queues.values()]
+        return any(
+            (maker.kind, maker.scope, maker.make_key is not None)
+            == (kind_of(name), whose, is_keyed)
+            for makers in every
+            for maker in makers
+        )
 
     def _watch(self, scope: Scope, makers: Makers) -> None:
         breakers = tuple(maker for maker in makers if maker.rule is not None)

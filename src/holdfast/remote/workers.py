@@ -19,6 +19,7 @@ from holdfast.engine.judging import Judge
 from holdfast.engine.settling import Settling
 from holdfast.engine.waking import Waker
 from holdfast.errors import InvalidOption, WorkerGone
+from holdfast.flow.breakers import Breakers
 from holdfast.flow.starting import Starter
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
@@ -67,8 +68,18 @@ class RemoteWorkers:
         """How many seconds an attempt may take, if there is a limit."""
         # It must tell others of all that they would not find soon by looking: it runs nothing.
         self._waker = Waker(dispatcher.wake, nudge=self._nudge, ahead=settings.poll)
-        settling = Settling(store, judge, self._waker, self._announcer)
-        self._leases = Leases(store, settling, judge.timeout_of, grace=grace)
+        self.breakers = Breakers(store, registry)
+        """Maintenance too: let every server process run it."""
+        settling = Settling(
+            store, judge, self._waker, self._announcer, on_saved=self.breakers.ended
+        )
+        self._leases = Leases(
+            store,
+            settling,
+            judge.timeout_of,
+            grace=grace,
+            needs_payload=self.breakers.needs_payload,
+        )
         self._registrations = Registrations(store, heartbeat=settings.heartbeat)
         self._results = Results(
             store,
@@ -87,6 +98,7 @@ class RemoteWorkers:
             poll=settings.poll,
             on_claimed=self._claimed,
             look=Starter(store, settings).start,
+            breakers=self.breakers,
         )
         self.timeouts = TimeoutEnforcer(store, self._registrations, self._leases, judge)
         """The maintenance that only a server does. Let every server process run it."""

@@ -18,6 +18,7 @@ from holdfast.core.lifecycle import Outcome, Released
 from holdfast.core.task import TaskId
 from holdfast.engine.napping import Napper
 from holdfast.errors import SchemaMismatch, StoreUnavailable, WorkerGone
+from holdfast.flow.breakers import Breakers, given_back
 from holdfast.flow.chores import Chores
 from holdfast.logs import EventLog, trace_of
 from holdfast.ports.dispatcher import Dispatcher
@@ -60,6 +61,7 @@ class Feeder:
         settler: Settler,
         settle: Callable[[Claim, Outcome], object],
         chores: Chores,
+        breakers: Breakers,
         burst: bool,
     ) -> None:
         """`room` is set when something has ended or was saved: there may be room for more. A burst
@@ -76,6 +78,7 @@ class Feeder:
         self._settler = settler
         self._settle = settle
         self._chores = chores
+        self._breakers = breakers
         self._burst = burst
         self._closing = asyncio.Event()
         self._refused: set[tuple[TaskId, int]] = set()
@@ -142,7 +145,7 @@ class Feeder:
         claimed = await self._claim(wanted)
         if claimed is None:
             return False
-        self._receive(claimed)
+        await self._receive(claimed)
         if len(claimed.claims) == wanted or self._closing.is_set():
             return False
         # What ran while we asked may have made work that the answer does not know of.
@@ -196,8 +199,12 @@ class Feeder:
             log.error("store.failed", doing="claim", exception=trace_of(error))
         await self._doze(self._outage.delay(error))
 
-    def _receive(self, claimed: Claimed) -> None:
+    async def _receive(self, claimed: Claimed) -> None:
         claims = claimed.claims
+        if self._breakers.has_shut:
+            claims, kept = await self._breakers.admit(claims)
+            for claim in kept:
+                self._settle(claim, given_back())
         if self._refused:
             claims = [one for one in claims if (one.task_id, one.attempt) not in self._refused]
         if self._closing.is_set():

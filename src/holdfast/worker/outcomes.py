@@ -15,6 +15,7 @@ from holdfast.core.task import TaskId
 from holdfast.definitions.registry import Registry
 from holdfast.engine.judging import Judge, no_retry, refused_follow_up
 from holdfast.engine.waking import Ended, Waker
+from holdfast.flow.breakers import Breakers
 from holdfast.settings import Settings
 
 
@@ -38,7 +39,9 @@ class Outcomes:
         forget: Callable[[TaskId], None],
         hurry: Callable[[], None],
         announcer: Announcer,
+        breakers: Breakers,
     ) -> None:
+        self._breakers = breakers
         self._forgetful = registry.forgetful
         self._forget = forget
         self._hurry = hurry
@@ -51,6 +54,8 @@ class Outcomes:
 
     def enter(self, claim: Claim, outcome: Outcome) -> Settlement:
         """This attempt has ended thus; what its task becomes."""
+        if self._breakers.is_used:
+            self._breakers.ended(claim, outcome)
         if isinstance(outcome, Succeeded):
             settlement = settle(claim, outcome, backoff=no_retry, crash_limit=1)
             is_forgotten = claim.name in self._forgetful
@@ -71,6 +76,8 @@ class Outcomes:
 
     def completed(self, claim: Claim) -> None:
         """This one is on disk already, by its handler's own transaction."""
+        if self._breakers.is_used:
+            self._breakers.ended(claim, Succeeded(b"null"))
         if self._announcer.open:
             self._announcer.completed(claim)
         if claim.name in self._forgetful:

@@ -18,6 +18,7 @@ from holdfast.core.unfit import offered_again_in
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
 from holdfast.engine.waking import Waker, also_tell
+from holdfast.flow.breakers import Breakers
 from holdfast.flow.starting import Starter
 from holdfast.flow.trees import Trees
 from holdfast.logs import EventLog
@@ -95,6 +96,7 @@ class Parts:
         self.waker = Waker(dispatcher.wake, nudge=self._nudge)
         self.forgetter = Forgetter(store, registry)
         self.chores = Trees(store, dispatcher, settings).chores
+        self.breakers = Breakers(store, registry)
         self.outcomes = Outcomes(
             registry,
             settings,
@@ -103,6 +105,7 @@ class Parts:
             forget=self.forgetter.note,
             hurry=self.chores.hurry,
             announcer=self._announcer,
+            breakers=self.breakers,
         )
         settle = around_settle(registry, self.outcomes.enter)
         self._coroutines = CoroutineRunner(loop, self.deadlines, self._still_runs)
@@ -136,6 +139,7 @@ class Parts:
             settler=self.settler,
             settle=settle,
             chores=self.chores,
+            breakers=self.breakers,
             burst=burst,
         )
         self._hears_no_more = also_tell(store, self._passed_on)

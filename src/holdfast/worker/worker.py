@@ -23,6 +23,7 @@ from holdfast.asyncio_tools.cancel import end
 from holdfast.core.fleet import SERVER
 from holdfast.core.task import WorkerId
 from holdfast.definitions.registry import Registry
+from holdfast.errors import HoldfastError
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
@@ -154,6 +155,9 @@ class Worker:
             await _ended(feeding, within=LAST_SAVES)
             await self._save_the_rest(parts, saving)
             await end(chores)
+            if parts.breakers.is_used:
+                with suppress(HoldfastError, TimeoutError):  # others count on
+                    await asyncio.wait_for(parts.breakers.share(), LAST_SAVES)
             await parts.close()
             await parts.membership.retire()
         for part in (feeding, saving):
@@ -216,6 +220,7 @@ class Worker:
         ]
         if self._kind == SERVER:
             return chores
+        chores.append(keep_ticking(parts.breakers))
         agents = maintenance_agents(
             self._store, self._dispatcher, self._settings, own_id=lambda: parts.membership.id
         )
