@@ -22,7 +22,7 @@ from holdfast.core.fleet import WorkerInfo, for_tasks
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
-from holdfast.core.task import Added, NewTask, Reason, State, Task, TaskId, WorkerId
+from holdfast.core.task import Added, NewTask, State, Task, TaskId, WorkerId
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
 from holdfast.definitions.context import current_context
@@ -34,7 +34,7 @@ from holdfast.filters import FilterKeywords, TaskRef, chosen_by, dead_unless_tol
 from holdfast.fleet import as_now, knows_queue
 from holdfast.flow.children import children_of
 from holdfast.flow.standing import with_others
-from holdfast.flow.trees import CANCEL_BELOW, START_AGAIN, START_TREE, Trees, is_parent
+from holdfast.flow.trees import START_AGAIN, START_TREE, Trees, is_parent
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, work_for
 from holdfast.ports.store import Store
@@ -234,6 +234,10 @@ class Client:
         Asking twice is no error; cancelling what has ended is (`InvalidTransition`).
         """
         wanted = read_id(task_id)
+        found = await self.store.get(wanted)
+        if found is not None and found.state not in TERMINAL and is_parent(found):
+            await self._trees.cancel([wanted])
+            return await self.get(wanted)
         changed = await self._cancel(TaskFilter(ids=(wanted,)), limit=1)
         if changed:
             return keys.shown(changed[0])
@@ -444,8 +448,7 @@ class Client:
         announce_cancelled(log, changed)
         parents = [task.id for task in changed if is_parent(task)]
         if parents:
-            about = {"parents": parents, "reason": Reason.CANCELLED}
-            await self._trees.chores.begin(CANCEL_BELOW, about)
+            await self._trees.cancel(parents)
         return changed
 
     async def _started_tree(self, task_id: TaskId) -> bool:
