@@ -23,7 +23,7 @@ from holdfast.core.gate import GateKind
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
-from holdfast.core.task import Added, NewTask, Reason, State, Task, TaskId, WorkerId
+from holdfast.core.task import Added, NewTask, State, Task, TaskId, WorkerId
 from holdfast.core.tree import TaskTree, children_in
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
@@ -44,7 +44,7 @@ from holdfast.flow.looking import tree_of, with_whole_result
 from holdfast.flow.slicing import Slices
 from holdfast.flow.standing import with_others
 from holdfast.flow.submitting import Composer, refuse_unknown_tasks
-from holdfast.flow.trees import CANCEL_BELOW, START_AGAIN, START_TREE, Trees, is_parent
+from holdfast.flow.trees import START_AGAIN, START_TREE, Trees, is_parent
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, work_for
 from holdfast.ports.store import Store
@@ -290,6 +290,10 @@ class Client(LimitVerbs):
         Asking twice is no error; cancelling what has ended is (`InvalidTransition`).
         """
         wanted = read_id(task_id)
+        found = await self.store.get(wanted)
+        if found is not None and found.state not in TERMINAL and is_parent(found):
+            await self._trees.cancel([wanted])
+            return await self.get(wanted)
         changed = await self._cancel(TaskFilter(ids=(wanted,)), limit=1)
         if changed:
             return keys.shown(changed[0])
@@ -500,8 +504,7 @@ class Client(LimitVerbs):
         announce_cancelled(log, changed)
         parents = [task.id for task in changed if is_parent(task)]
         if parents:
-            about = {"parents": parents, "reason": Reason.CANCELLED}
-            await self._trees.chores.begin(CANCEL_BELOW, about)
+            await self._trees.cancel(parents)
         return changed
 
     async def _started_tree(self, task_id: TaskId) -> bool:
