@@ -68,6 +68,8 @@ TABLE: Final[Mapping[str, Mapping[str, Rule | None]]] = {
     f"{TASKS}/{{task_id}}/retry": {"POST": _STEER_ONE},
     f"{TASKS}/{{task_id}}/attempts": {"GET": _READ},
     f"{TASKS}/{{task_id}}/events": {"GET": _READ},
+    f"{TASKS}/{{task_id}}/children": {"GET": _READ},
+    f"{TASKS}/{{task_id}}/tree": {"GET": _READ},
     f"{TASKS}/{{task_id}}/why": {"GET": _READ},
     "/api/v1/queue/stats": {"GET": _READ_ALL},
     "/api/v1/queues": {"GET": _READ_ALL},
