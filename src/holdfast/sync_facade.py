@@ -69,5 +69,6 @@ class SyncFacade(ClientOwner):
     ask_to_drain, ask_to_drain_async = both(Client.ask_to_drain)
     pause, pause_async = both(Client.pause)
     resume, resume_async = both(Client.resume)
+    emit, emit_async = both(Client.emit)
     prune, prune_async = both(Client.prune)
     doctor, doctor_async = both(Client.doctor)

@@ -14,7 +14,7 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from holdfast.cli import bench, dead, doctor, overview, queues, submit, tasks, tokens, worker
+from holdfast.cli import bench, dead, doctor, emit, overview, queues, submit, tasks, tokens, worker
 from holdfast.cli import server as serving
 from holdfast.cli import up as everything
 from holdfast.cli.command import AsJson, CommandFailed
@@ -56,6 +56,7 @@ for panel, commands in {
         ("worker", worker.worker),
         ("server", serving.server),
         ("submit", submit.submit),
+        ("emit", emit.emit),
         ("demo", demo.demo),
     ),
     "Look and act": (

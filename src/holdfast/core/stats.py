@@ -103,7 +103,7 @@ class Standing:
     and `ahead_at_gate` how many stand before it there, up to `ahead_cap`.
     `ended_last_minute` is about how many tasks of its queue completed, failed or became dead
     letters within the last 60 s; whether those requeued or forgotten since count is the store's
-    choice.
+    choice. `waits_for` is the event that its handler waits for; no store knows it, the client does.
     """
 
     now: datetime
@@ -115,3 +115,4 @@ class Standing:
     ahead_at_gate: int | None
     workers: tuple[WorkerInfo, ...]
     ended_last_minute: int = 0
+    waits_for: str | None = None

@@ -7,6 +7,7 @@ from dataclasses import field, fields
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, TypeVar
+from uuid import UUID
 
 from holdfast.core.duration import parse_duration
 from holdfast.core.fleet import HTTP, is_internal
@@ -98,6 +99,18 @@ def read_name(option: str, value: object) -> str:
 
 def read_key(option: str, value: object) -> str:
     return read_text(option, value, LONGEST_KEY)
+
+
+def read_event(option: str, value: object) -> str:
+    """Read the name of an event."""
+    return read_name(option, value)
+
+
+def read_event_key(option: str, value: object) -> str:
+    """Read which one of the events of a name it is: text, or a number or UUID as text."""
+    if isinstance(value, (int, UUID)) and not isinstance(value, bool):
+        value = str(value)
+    return read_text(option, value, LONGEST_NAME)
 
 
 def read_trace(option: str, value: object) -> str:

@@ -13,18 +13,20 @@ from urllib.parse import quote
 from holdfast.bounds import BoundWords, read_bounds
 from holdfast.core.attempt import History
 from holdfast.core.duration import Duration
+from holdfast.core.events import Emitted
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.lifecycle import is_terminal
 from holdfast.core.limits import UNLIMITED
 from holdfast.core.query import Order
 from holdfast.core.stats import QueueStats, Stats
-from holdfast.core.store_answers import QUEUE, WORKER
+from holdfast.core.store_answers import EMITTED, QUEUE, WORKER
 from holdfast.core.task import Json, Priority, State
 from holdfast.core.task_answers import HISTORY
 from holdfast.core.why import Why
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.options import Options, Tags, Unlimited, read_options
-from holdfast.definitions.readers import read_duration
+from holdfast.definitions.readers import read_duration, read_event, read_event_key
+from holdfast.definitions.step_verbs import EventKey
 from holdfast.errors import ResultTimeout, TaskCancelled, TaskFailed, TaskNotFound
 from holdfast.filters import JSON_WORDS, FilterKeywords, TaskRef, read_id
 from holdfast.http import reading
@@ -33,6 +35,7 @@ from holdfast.http.talk import Pause, Talk, ask
 from holdfast.http.values import BriefTask, RemotePage, RemoteTask, RemoteToken, Submitted
 
 TASKS = "/api/v1/tasks"
+EVENTS = "/api/v1/events"
 FIRST_LOOK, LAST_LOOK = 0.05, 2.0
 """Seconds between two looks at a task whose result is waited for; they grow by half."""
 
@@ -175,6 +178,14 @@ class Verbs:
     def discard(self, *, dry_run: bool = False, **words: Unpack[FilterKeywords]) -> Talk[int]:
         """Forget matching tasks for good, dead letters unless `state` says otherwise; how many."""
         return (yield from _act("discard", words, dry_run=dry_run))
+
+    def emit(self, event: str, key: EventKey, payload: Json = None) -> Talk[Emitted]:
+        """Say that something has happened: tasks that wait for this event, or will, go on with the
+        payload. Of several emits of one event and key the first counts.
+        """
+        one = read_event_key("key", key)
+        body = {"event": read_event("event", event), "key": one, "payload": payload}
+        return EMITTED.read((yield from ask("POST", EVENTS, body=body, repeatable=True)))
 
     def stats(self) -> Talk[Stats]:
         """The store in numbers, at most a second old."""

@@ -23,6 +23,7 @@ from holdfast.core.attempt import Claim, Report
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.lifecycle import (
     UNFINISHED,
+    Deferred,
     Failed,
     Outcome,
     Released,
@@ -33,8 +34,10 @@ from holdfast.core.lifecycle import (
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Json, State, TaskError, TaskId, WorkerId
 from holdfast.definitions.context import Context, enter_context
+from holdfast.definitions.steps import Deferral, StepHost
 from holdfast.engine.judging import Judge, bringing, refused_follow_up
 from holdfast.errors import HoldfastError
+from holdfast.flow.stored_steps import StoredSteps
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.worker.middleware import around_run, around_settle
@@ -156,7 +159,7 @@ class Drain:
         if definition is None:
             outcome = unknown(claim.name, self._app.registry.suggest(claim.name))
         else:
-            run = Run(claim, definition, None, reports.append)
+            run = Run(claim, definition, None, reports.append, step_host=self._step_host(store))
             execute = around_run(self._app.registry, lambda run: _attempt(run, raised.append))
             outcome = await execute(run)
             window = definition.home.settings.idempotency_window
@@ -176,11 +179,17 @@ class Drain:
             error=outcome.error if isinstance(outcome, (Failed, TimedOut, Unfit)) else None,
         )
 
+    def _step_host(self, store: Store) -> StepHost:
+        settings = self._app.settings
+        return StoredSteps(store, settings.max_result, settings.retention)
+
     async def _save(self, store: Store, claim: Claim, outcome: Outcome) -> State:
         judge = Judge(self._app.registry, self._app.settings, draw=_no_jitter)
         settlement = around_settle(self._app.registry, judge.settle)(claim, outcome)
         for refusal in await store.save([settlement]):
-            settlement = judge.settle(claim, refused_follow_up(refusal))
+            sleeps = isinstance(outcome, Deferred) and outcome.behind is None
+            again = Deferred() if sleeps else refused_follow_up(refusal)
+            settlement = judge.settle(claim, again)
             await store.save([settlement])
         task = await store.get(claim.task_id)
         return settlement.state if task is None else task.state
@@ -194,6 +203,8 @@ async def _attempt(run: Run, raised: Callable[[Exception], None]) -> Outcome:
         args, kwargs = definition.load(run.claim.payload)
         async with limit:
             value = await _called(run, args, kwargs)
+    except Deferral as deferral:
+        return judge(definition, run.claim.payload, deferral)
     except Exception as error:  # noqa: BLE001 - whatever a handler raises is the task's outcome
         if limit.expired():
             run.stop(StopReason.TIMED_OUT)
@@ -213,7 +224,8 @@ async def _called(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         args = (context, *args)
     if definition.is_async:
         body = definition.handler(*args, **kwargs)
-        return await asyncio.get_running_loop().create_task(body, context=variables)
+        run.line = task = asyncio.get_running_loop().create_task(body, context=variables)
+        return await task
     return variables.run(definition.handler, *args, **kwargs)
 
 

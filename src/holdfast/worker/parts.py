@@ -38,6 +38,7 @@ from holdfast.worker.requests import CancelWatch
 from holdfast.worker.run import Run, Runner
 from holdfast.worker.settler import Settler
 from holdfast.worker.slots import Slots
+from holdfast.worker.steps import WorkerSteps
 from holdfast.worker.threads import ThreadRunner
 from holdfast.worker.transactions import WorkerTransactionHost
 
@@ -81,6 +82,7 @@ class Parts:
             on_lost=self._lost,
         )
         self.reporter = Reporter(store, loop, self.membership.refused)
+        self.steps = WorkerSteps(store, loop, settings, self.membership.refused)
         self.settler = Settler(
             store,
             self.reporter,
@@ -117,6 +119,7 @@ class Parts:
             announcer=self._announcer,
             stop_grace=settings.stop_grace,
             host=WorkerTransactionHost(store, loop, self.reporter, self.outcomes.completed),
+            step_host=self.steps,
         )
         self.feeder = Feeder(
             store,
@@ -157,6 +160,7 @@ class Parts:
             self._count()
         for runner in self._elsewhere.values():
             await runner.close()
+        await self.steps.close()
 
     # The parts know each other in a circle; these are called only once all of them are made.
 

@@ -88,6 +88,10 @@ class TestTheFunctionStaysItself:
 
             stopping = Stopping()
 
+            @property
+            def steps(self) -> NoReturn:
+                raise NotImplementedError
+
             def transaction(self) -> NoReturn:
                 raise NotImplementedError
 

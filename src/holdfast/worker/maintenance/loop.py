@@ -13,6 +13,7 @@ from typing import Protocol
 
 from holdfast.core.task import WorkerId
 from holdfast.errors import StoreUnavailable
+from holdfast.flow.events import EventKeeper
 from holdfast.logs import EventLog, trace_of
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
@@ -63,6 +64,7 @@ def maintenance_agents(
         Rescuer(store, dispatcher, settings, own_id=own_id),
         Pruner(store, settings),
         Abandoner(store, settings),
+        EventKeeper(store, dispatcher.wake, settings),
     ]
 
 
