@@ -258,19 +258,19 @@ class Client(EventVerbs):
                 return done
 
     async def retry(self, task_id: TaskRef) -> Task:
-        """Start one task again: an ended one anew, one that waits for its retry right now."""
+        """Start one task again: an ended one anew, one that waits for its time right now."""
         wanted = read_id(task_id)
         changed = await self._requeue(TaskFilter(ids=(wanted,)), limit=1)
         if changed:
             return keys.shown(changed[0])
         task = await self.get(wanted)
-        if task.state in REQUEUEABLE:
+        if task.state in TERMINAL:
             raise InvalidOption(
                 "unique_key",
                 f"task {wanted} cannot start again: {task.unique_key!r} belongs to another task of "
                 f"the same name that has not ended. Wait for that one, or cancel it.",
             )
-        raise _refused(task, "retry", REQUEUEABLE)
+        raise _refused(task, "retry", REQUEUEABLE - {State.QUEUED})
 
     async def replay(
         self,
@@ -284,7 +284,8 @@ class Client(EventVerbs):
         """Start matching tasks again, dead letters unless `state` says otherwise; how many.
 
         With `pace` (tasks per second) they become eligible one after another, oldest first. With
-        `dry_run` nothing is changed and they are only counted.
+        `dry_run` nothing is changed and they are only counted; queued ones that do not wait for
+        their time, and are passed over, are counted too.
         """
         if pace is not None and not 0 < pace <= 1e6:
             raise InvalidOption("pace", f"expected tasks per second, more than 0, got {pace!r}")

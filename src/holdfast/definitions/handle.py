@@ -94,7 +94,7 @@ class Handle(Generic[R_co]):
         return await (await self._home.verbs()).cancel(self.id)
 
     def retry(self) -> Task:
-        """Start it again: an ended task anew, one that waits for its retry right now."""
+        """Start it again: an ended task anew, one that waits for its time right now."""
         return self._home.wait_for(self.retry_async())
 
     async def retry_async(self) -> Task:

@@ -160,7 +160,7 @@ class Verbs:
         return (yield from _act("cancel", words, dry_run=dry_run))
 
     def retry(self, task_id: TaskRef) -> Talk[RemoteTask | BriefTask]:
-        """Start one task again: an ended one anew, one that waits for its retry right now. The
+        """Start one task again: an ended one anew, one that waits for its time right now. The
         answer is as brief as that of `cancel`.
         """
         return reading.steered((yield from ask("POST", f"{_task(task_id)}/retry")))

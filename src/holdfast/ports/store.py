@@ -200,13 +200,14 @@ class TaskStore(Protocol):
         head_starts: Mapping[str, int],
         pace: float | None = None,
     ) -> Sequence[Task]:
-        """Start tasks again on an operator's word: `lifecycle.REQUEUEABLE` only; others are passed
-        over.
+        """Start tasks again on an operator's word: ended ones, and those that wait for their time;
+        others are passed over.
 
         A terminal task gets a fresh rank (`head_starts` by priority), `charged` and `crash_count`
         0, cause `operator`, no result, error, reason, progress, finish or cancel request; its
-        attempts stay in the history and a `requeued` event is added; its expiry is dropped. A
-        retrying one becomes eligible now, nothing else changes. With `pace` (tasks per second) the
+        attempts stay in the history and a `requeued` event is added; its expiry is dropped. One
+        that waits, queued or retrying, becomes eligible now and stands in line as from now, unless
+        its own rank is smaller; nothing else changes. With `pace` (tasks per second) the
         n-th, oldest first and counted from 1, becomes eligible n / pace seconds from now. A task
         whose (name, unique_key) is taken by another unfinished task is passed over, also when this
         very call requeued the other. Returns the tasks changed, oldest first, as they are now.

@@ -126,6 +126,11 @@ def renewed(task: Task, due: int, head_start: int) -> Task:
     )
 
 
+def hurried(task: Task, due: int, head_start: int) -> Task:
+    """A task that waits, as an operator hurries it: it need not stand in line as from its time."""
+    return replace(task, run_at=as_time(due), rank=min(task.rank, due - head_start))
+
+
 def holds_lease(task: Task, by: Settlement | Report) -> bool:
     fence = (by.attempt, by.worker_id)
     return task.state is State.RUNNING and (task.attempt, task.worker_id) == fence

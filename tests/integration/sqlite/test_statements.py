@@ -48,7 +48,9 @@ def test_every_block_is_used_and_every_name_exists() -> None:
         for name in ("after", "later_than", "dead_end", "waiting", "ready", "blocked", "running")
     }
     used |= {("FILTERS", f"page_{order.name.lower()}") for order in Order}
-    used |= {("FILTERS", name) for name in ("ended_after", "ended_later_than", "edge")}
+    used |= {
+        ("FILTERS", name) for name in ("ended_after", "ended_later_than", "edge", "elsewhere_than")
+    }
     used |= {("OPERATIONS", name) for name in OPERATIONS if name.startswith("columns_")}
     used |= {("CLAIMS", "due"), ("CLAIMS", "expired")}
     used |= {("GATES", name) for name in ("page", "page_of_locks")}
@@ -95,7 +97,7 @@ HOT = {
     "attempts": HISTORY["attempts"],
     "events": HISTORY["events"],
     "renew": _spread(OPERATIONS["renew"], 5, 4),
-    "hurry": _spread(OPERATIONS["hurry"], 4, 4),
+    "hurry": _spread(OPERATIONS["hurry"], 5, 4),
     "old": OPERATIONS["old"],
     "forget_attempts": HISTORY["forget_attempts"],
     "forget_events": HISTORY["forget_events"],

@@ -105,6 +105,12 @@ class Known:
         self.counts = ()
         self.become_eligible(now)
 
+    def hurry(self, run_at: int, head_start: int, now: int) -> None:
+        """As an operator's requeue leaves one that waits."""
+        self.run_at = run_at
+        self.rank = min(self.rank, run_at - head_start)
+        self.become_eligible(now)
+
     def differs(self, task: Task, shown: State) -> str | None:
         """The first thing that the store says otherwise, if any."""
         expected = (

@@ -17,7 +17,7 @@ from tests.kit.simulation.watching import WatchesGates, WatchesWorkers
 from tests.kit.simulation.world import SimClock
 
 from holdfast.core.attempt import Claim, Claimed, Refusal, Report, Settlement
-from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead
+from holdfast.core.lifecycle import TERMINAL, cancelled_instead
 from holdfast.core.query import TaskFilter
 from holdfast.core.record import Changes, Name, Record
 from holdfast.core.stats import Standing, Stats
@@ -272,7 +272,7 @@ class Ledger(WatchesGates, WatchesWorkers):
         for known in self.book.matching(where):
             if len(changed) == limit:
                 break
-            if self.book.shown(known) not in REQUEUEABLE or self.book.is_taken(known):
+            if known.place not in (Place.DONE, Place.WAITING) or self.book.is_taken(known):
                 continue
             changed.append(known)
             due = now + (us(len(changed) / pace) if pace else 0)
@@ -280,8 +280,7 @@ class Ledger(WatchesGates, WatchesWorkers):
                 self.book.gates.shut.add(f"latch:{known.new.id}")
                 known.renew(due, head_starts[known.new.priority], now)
             else:
-                known.run_at = due
-                known.become_eligible(now)
+                known.hurry(due, head_starts[known.new.priority], now)
         self._watch()
         self._same("requeue", changed, tasks)
         for known in changed:

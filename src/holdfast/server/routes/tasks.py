@@ -128,7 +128,7 @@ async def cancel_task(request: ApiRequest[NoQuery]) -> Response:
     "POST",
     f"{ONE}/retry",
     "Start a task again",
-    says=f"One that has ended starts anew; one that waits for its retry starts now. {OWN_ONLY}",
+    says=f"One that has ended starts anew; one that waits for its time starts now. {OWN_ONLY}",
     answers=STEERED,
     refuses=(409,),
 )

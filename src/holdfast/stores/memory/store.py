@@ -26,7 +26,13 @@ from holdfast.core.attempt import (
     clashed,
 )
 from holdfast.core.gate import GateState
-from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead, ended_idle_as
+from holdfast.core.lifecycle import (
+    HURRIED,
+    REQUEUEABLE,
+    TERMINAL,
+    cancelled_instead,
+    ended_idle_as,
+)
 from holdfast.core.query import Order, Page, TaskFilter, page_of, read_cursor
 from holdfast.core.record import Changes, decided
 from holdfast.core.stats import Depth, QueueStats, Standing, Stats
@@ -44,6 +50,7 @@ from holdfast.stores.values import (
     as_time,
     created,
     holds_lease,
+    hurried,
     is_behind,
     matches,
     renewed,
@@ -224,14 +231,17 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NothingToOpen, NoTransactions):
             for task in self._matching(where):
                 if len(ids) == limit:
                     break
-                if task.state not in REQUEUEABLE or self._places.is_unique_key_taken(task):
+                if task.state not in REQUEUEABLE or self._places.is_ready(task):
+                    continue
+                if self._places.is_unique_key_taken(task):
                     continue
                 ids.append(task.id)
                 due = now + (span_us(len(ids) / pace) if pace else 0)
-                if task.state is State.RETRYING:
-                    self._places.put(replace(task, run_at=as_time(due)), now)
+                head_start = head_starts[task.priority]
+                if task.state in HURRIED:
+                    self._places.put(hurried(task, due, head_start), now)
                 else:
-                    self._places.put(renewed(task, due, head_starts[task.priority]), now)
+                    self._places.put(renewed(task, due, head_start), now)
                     self._note(task.id, "requeued", now)
             self._places.settle(now)
             return [self._tasks[task_id] for task_id in ids]

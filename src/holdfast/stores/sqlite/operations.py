@@ -13,7 +13,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, UNFINISHED
+from holdfast.core.lifecycle import HURRIED, REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Reason, State, Task, TaskId
 from holdfast.stores.columns import span_us
@@ -31,6 +31,7 @@ from holdfast.stores.sqlite.queries import (
     TASKS,
     WORKERS,
     Row,
+    Value,
     as_json,
     run_many,
 )
@@ -93,13 +94,14 @@ def requeue(
         place = WAITING if due > now else READY if gate is None else BLOCKED
         touched |= set() if gate is None else {gate}
         unit.tally.move(row["lane"], row["place"], place)
-        if row["state"] == State.RETRYING.value:
-            hurried.append((row["seq"], place, due, gate))
-            unit.tally.retrying(0 if place == WAITING else -1)
+        rank = due - head_starts[unit.lanes.lookup(unit.db, row["lane"]).priority]
+        if row["state"] in HURRIED:
+            hurried.append((row["seq"], place, due, gate, rank))
+            is_over = row["state"] == State.RETRYING.value and place != WAITING
+            unit.tally.retrying(-1 if is_over else 0)
         else:
             unit.tally.ended(row["state"], row["finished_at"], -1)
-            head_start = head_starts[unit.lanes.lookup(unit.db, row["lane"]).priority]
-            renewed.append((row["seq"], place, due, gate, due - head_start))
+            renewed.append((row["seq"], place, due, gate, rank))
     _renew(unit, renewed, now)
     run_many(unit.db, OPERATIONS["hurry"], hurried)
     close_again(unit, [r["id"] for r in found if r["awaited"] and r["place"] == DONE])
@@ -136,7 +138,8 @@ def _to_cancel(db: sqlite3.Connection, where: TaskFilter) -> Iterator[sqlite3.Ro
 def _to_requeue(db: sqlite3.Connection, where: TaskFilter) -> Iterator[sqlite3.Row]:
     """Of several that share a unique key only the first can live again."""
     taken: set[tuple[str, str]] = set()
-    for row in _matching(db, "columns_to_requeue", narrowed(where, REQUEUEABLE)):
+    where = narrowed(where, REQUEUEABLE)
+    for row in _matching(db, "columns_to_requeue", where, elsewhere_than=READY):
         key = (row["name"], row["unique_key"])
         if row["taken"] or key in taken:
             continue
@@ -149,9 +152,11 @@ def _to_forget(db: sqlite3.Connection, where: TaskFilter) -> Iterator[sqlite3.Ro
     return _matching(db, "columns_to_forget", narrowed(where, TERMINAL))
 
 
-def _matching(db: sqlite3.Connection, columns: str, where: TaskFilter) -> Iterator[sqlite3.Row]:
-    """Matching tasks, oldest first, one by one."""
-    found = query(db, where)
+def _matching(
+    db: sqlite3.Connection, columns: str, where: TaskFilter, **more: Value
+) -> Iterator[sqlite3.Row]:
+    """Matching tasks, oldest first, one by one. `more` is for `query`."""
+    found = query(db, where, **more)
     sql = " ".join((OPERATIONS[columns], found.text, FILTERS["oldest_first"]))
     cursor = db.cursor()
     cursor.row_factory = sqlite3.Row

@@ -32,6 +32,7 @@ WHERE task.seq = given.column1;
 -- name: hurry
 UPDATE task
 SET place = given.column2, run_at = given.column3, waits_for = given.column4, passed = 0,
+    rank = min(rank, given.column5),
     state = CASE given.column2 WHEN 0 THEN state WHEN 1 THEN 'queued' ELSE 'blocked' END,
     due_at = iif(given.column2 = 0, given.column3, NULL)
 FROM (VALUES /* rows */) AS given
