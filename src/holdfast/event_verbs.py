@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from holdfast.core.events import Emitted, event_id, waiter_of
 from holdfast.core.steps import WAIT
 from holdfast.core.task import Cause, State, Task
 from holdfast.definitions.readers import read_event, read_event_key
-from holdfast.definitions.step_codec import PLAIN
+from holdfast.definitions.step_codec import plain_json
 from holdfast.definitions.step_verbs import EventKey
 from holdfast.flow.events import Events, waits_for
 from holdfast.logs import EventLog
@@ -34,7 +32,7 @@ class EventVerbs:
         first counts, for as long as it is kept (`retention`). When this returns it is durable.
         """
         one = event_id(read_event("event", event), read_event_key("key", key))
-        value = orjson.loads(PLAIN.dump("payload", payload, self.settings.max_payload))
+        value = plain_json("payload", payload, self.settings.max_payload)
         said = await Events(self.store, self.dispatcher.wake, self.settings).emit(one, value)
         log.info(
             "event.emitted",

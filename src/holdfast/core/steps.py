@@ -22,6 +22,8 @@ RESERVED: Final = "$"
 """How no step's name may begin."""
 SLEEP: Final = "$sleep:"
 WAIT: Final = "$wait:"
+AWAITED: Final = "$awaited:"
+"""What a worker over HTTP waits for; whoever hands the task out again looks whether it has come."""
 LONGEST_NAME: Final = 200
 
 
@@ -34,6 +36,8 @@ class Place(NamedTuple):
 
 def entry(place: Place, name: str, value: bytes) -> bytes:
     """What the journal keeps of a step; `value` is JSON."""
+    if place.label == name and place.number is not None:
+        return b"[%d,null,%s]" % (place.number, value)  # nearly all of them
     label = None if place.label == name else place.label
     return b"[%s,%s,%s]" % (json.dumps(place.number).encode(), json.dumps(label).encode(), value)
 

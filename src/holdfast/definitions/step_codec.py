@@ -29,15 +29,12 @@ class StepCodec:
     def __init__(self, hint: Any) -> None:
         self._codec = ResultCodec("step", hint)
 
-    def dump(self, what: str, value: Any, limit: int) -> bytes:
-        """Encode this; `PayloadRefused`, which says what it is, if it has no JSON form or is too
-        large.
-        """
+    def dump(self, step: str, value: Any, limit: int) -> bytes:
+        """Encode a result; `PayloadRefused` if it has no JSON form or is too large."""
         try:
             return self._codec.dump(value, limit=limit)
         except PayloadRefused as error:
-            where = error.path.removeprefix("result").removeprefix("$")
-            raise PayloadRefused(f"{what}{where}", error.problems[0][1]) from None
+            raise _named(error, f"step {step!r}") from None
 
     def load(self, result: bytes) -> Any:
         """Decode what was recorded: as the annotation says, or as it is if that does not fit."""
@@ -51,6 +48,19 @@ class StepCodec:
 
 
 PLAIN: Final = StepCodec(Any)
+
+
+def plain_json(what: str, value: Any, limit: int) -> Json:
+    """A value as JSON has it; `PayloadRefused` if it has no such form."""
+    try:
+        return orjson.loads(ResultCodec(what, Any).dump(value, limit=limit))
+    except PayloadRefused as error:
+        raise _named(error, what) from None
+
+
+def _named(error: PayloadRefused, what: str) -> PayloadRefused:
+    where = error.path.removeprefix("result").removeprefix("$")
+    return PayloadRefused(f"{what}{where}", error.problems[0][1])
 
 
 def codec_of(function: Callable[..., Any]) -> StepCodec:

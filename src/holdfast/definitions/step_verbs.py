@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 from uuid import UUID
 
@@ -30,19 +30,19 @@ class StepVerbs:
 
     _sink: ContextSink
 
+    # No coroutines of their own, but those of `Steps`: each would cost at every step.
+
     @overload
-    async def step(
+    def step(
         self, name: str, function: Callable[P, Awaitable[R]], /, *args: P.args, **kwargs: P.kwargs
-    ) -> R: ...
+    ) -> Coroutine[Any, Any, R]: ...
 
     @overload
-    async def step(
+    def step(
         self, name: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs
-    ) -> R: ...
+    ) -> Coroutine[Any, Any, R]: ...
 
-    async def step(
-        self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any
-    ) -> Any:
+    def step(self, name: str, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
         """Call a function once in the life of this task: `await ctx.step("charge", charge, 17)`.
 
         What it returns is JSON by its return annotation, `max_result` at most, and on disk when
@@ -50,7 +50,7 @@ class StepVerbs:
         it raises is not recorded: the attempt fails as usual, and the next one calls it again.
         Names are unique in a task, and called in the same order in every attempt.
         """
-        return await self._steps.step(name, function, args, kwargs)
+        return self._sink.steps.step(name, function, args, kwargs)
 
     def step_sync(
         self, name: str, function: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs

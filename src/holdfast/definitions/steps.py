@@ -44,6 +44,9 @@ from holdfast.errors import EventTimeout, StepRefused
 
 T = TypeVar("T")
 
+Line = asyncio.Task[Any] | int | None
+"""Where a handler runs: its asyncio task, or its thread; None if nothing else can run beside it."""
+
 LOOK_EVERY: Final = 0.1
 """Seconds after which a thread that waits for others can be interrupted."""
 
@@ -73,7 +76,7 @@ class StepHost(Protocol):
         """What was recorded so far."""
         ...
 
-    async def record(self, claim: Claim, name: str, value: bytes) -> None:
+    def record(self, claim: Claim, name: str, value: bytes) -> Awaitable[None]:
         """Record a step; it is durable when this returns. `LeaseLost` if it is too late."""
         ...
 
@@ -94,20 +97,26 @@ class StepHost(Protocol):
         ...
 
 
+class Stepping(Protocol):
+    """An attempt whose handler makes steps."""
+
+    claim: Claim
+    line: Line
+
+    @property
+    def step_host(self) -> StepHost: ...
+
+    def open_transaction(self) -> object | None: ...
+
+
 class Steps:
     """The steps of one attempt, in the order in which they are called."""
 
-    def __init__(
-        self,
-        claim: Claim,
-        host: StepHost,
-        line: Callable[[], object],
-        in_transaction: Callable[[], bool],
-    ) -> None:
+    def __init__(self, attempt: Stepping) -> None:
+        claim = attempt.claim
+        self._attempt = attempt
         self._claim = claim
-        self._host = host
-        self._line = line
-        self._in_transaction = in_transaction
+        self._host = attempt.step_host
         self._journal = NOTHING if claim.attempt == 1 else None
         self._names: set[str] = set()
         self._numbers = count(1)
@@ -116,10 +125,32 @@ class Steps:
         self._deferral: Deferral | None = None
 
     async def step(
-        self, name: str, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]
+        self,
+        name: str,
+        function: Callable[..., Any],
+        args: Any,
+        kwargs: Mapping[str, Any],
+        place: Place | None = None,
     ) -> Any:
-        place = self._place(read_step_name(name))
-        return await self._one(name, place, function, args, kwargs)
+        """One step; at this place if it is part of a map."""
+        if place is None:
+            place = self._place(read_step_name(name))
+        journal = self._journal or await self._load()
+        if journal is not NOTHING:
+            journal.check(name, place)
+        codec = codec_of(function)
+        if name in journal:
+            return codec.read(journal[name])
+        self._running += 1
+        try:
+            value = function(*args, **kwargs)
+            if hasattr(value, "__await__"):
+                value = await cast("Awaitable[Any]", value)
+            result = codec.dump(name, value, self._host.max_result)
+            await self._host.record(self._claim, name, entry(place, name, result))
+        finally:
+            self._running -= 1
+        return codec.load(result)
 
     def step_sync(
         self, name: str, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]
@@ -155,7 +186,7 @@ class Steps:
                 if failed:
                     return
                 try:
-                    results[number] = await self._one(step, place, function, (item,), {})
+                    results[number] = await self.step(step, function, (item,), {}, place)
                 except Exception as error:  # noqa: BLE001 - raised below, once all have ended
                     failed[number] = error
 
@@ -197,30 +228,6 @@ class Steps:
                 raise error
         return [one.result() for one in running]
 
-    async def _one(
-        self,
-        name: str,
-        place: Place,
-        function: Callable[..., Any],
-        args: Any,
-        kwargs: Mapping[str, Any],
-    ) -> Any:
-        journal = self._journal or await self._load()
-        journal.check(name, place)
-        codec = codec_of(function)
-        if name in journal:
-            return codec.read(journal[name])
-        self._running += 1
-        try:
-            value = function(*args, **kwargs)
-            if hasattr(value, "__await__"):
-                value = await cast("Awaitable[Any]", value)
-            result = codec.dump(shown(name), value, self._host.max_result)
-            await self._host.record(self._claim, name, entry(place, name, result))
-        finally:
-            self._running -= 1
-        return codec.load(result)
-
     def _one_sync(
         self,
         name: str,
@@ -244,8 +251,8 @@ class Steps:
                     f"{shown(name)} is async, and this handler is not. Make the handler "
                     "`async def` and write `await ctx.step(…)`, or give a plain function."
                 )
-            result = codec.dump(shown(name), value, host.max_result)
-            host.wait(host.record(self._claim, name, entry(place, name, result)))
+            result = codec.dump(name, value, host.max_result)
+            host.wait(self._record(name, entry(place, name, result)))
         finally:
             self._running -= 1
         return codec.load(result)
@@ -291,6 +298,9 @@ class Steps:
             await host.wait_no_more(claim, event)
         return found
 
+    async def _record(self, name: str, value: bytes) -> None:
+        await self._host.record(self._claim, name, value)
+
     async def _load(self) -> Journal:
         journal = Journal(await self._host.journal(self._claim))
         if self._journal is None:
@@ -301,7 +311,7 @@ class Steps:
         """Where this call stands; `StepRefused` if it cannot be."""
         if self._deferral is not None:
             raise self._deferral
-        if self._in_transaction():
+        if self._attempt.open_transaction() is not None:
             raise StepRefused(
                 f"{shown(name)} is inside `ctx.transaction()`, which completes the task by itself. "
                 "Make the step before that block."
@@ -343,16 +353,11 @@ class Steps:
         return name, place
 
     def _is_in_line(self) -> bool:
-        line = self._line()
-        return line is None or line == here()
+        line = self._attempt.line
+        if isinstance(line, int):
+            return line == threading.get_ident()
+        return line is None or line is asyncio.current_task()
 
     def _defer(self, deferral: Deferral) -> NoReturn:
         self._deferral = deferral
         raise deferral
-
-
-def here() -> object:
-    """Where this is called: the asyncio task, or the thread if there is none."""
-    if asyncio._get_running_loop() is not None:
-        return asyncio.current_task()
-    return threading.get_ident()

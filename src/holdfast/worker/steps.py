@@ -58,15 +58,17 @@ class WorkerSteps:
     async def journal(self, claim: Claim) -> Mapping[str, bytes]:
         return await self._ask(lambda: self._store.journal(claim.task_id))
 
-    async def record(self, claim: Claim, name: str, value: bytes) -> None:
+    def record(self, claim: Claim, name: str, value: bytes) -> Awaitable[None]:
         if asyncio.get_running_loop() is not self._loop:
-            return await self._over_there(self.record(claim, name, value))
+            return self._over_there(self._recorded(claim, name, value))
         written: asyncio.Future[None] = self._loop.create_future()
         self._waiting.append(_Waiting(claim, (name, value), written))
         if self._writer is None:
             self._writer = self._loop.create_task(self._write_all(), name="holdfast-steps")
-        await written
-        return None
+        return written
+
+    async def _recorded(self, claim: Claim, name: str, value: bytes) -> None:
+        await self.record(claim, name, value)
 
     async def now(self) -> datetime:
         return await self._ask(self._store.now)
@@ -117,33 +119,33 @@ class WorkerSteps:
             await self._write(batch[:middle])
             await self._write(batch[middle:])
             return
-        late = {(refusal.task_id, refusal.attempt): refusal for refusal in refusals}
+        late = {refusal[:2]: refusal for refusal in refusals}
         for claim, _, written in batch:
-            refusal = late.get((claim.task_id, claim.attempt))
-            _resolve(written, None if refusal is None else _lost(refusal))
+            if late and claim[:2] in late:
+                _resolve(written, _lost(late[claim[:2]]))
+            elif not written.done():
+                written.set_result(None)
         if refusals:
             await self._on_refused(refusals)
 
 
 def _reports(batch: Sequence[_Waiting]) -> list[Report]:
     """One report for each attempt, with all of its steps."""
-    steps: dict[tuple[TaskId, int], Report] = {}
+    reports: dict[tuple[TaskId, int], Report] = {}
     for claim, step, _ in batch:
-        key = claim.task_id, claim.attempt
-        known = steps.get(key)
-        before = () if known is None else known.steps
-        steps[key] = Report(*key, claim.worker_id, None, None, (), (*before, step))
-    return list(steps.values())
+        key = claim[:2]
+        if key in reports:
+            known = reports[key]
+            reports[key] = known._replace(steps=(*known.steps, step))
+        else:
+            reports[key] = Report(*claim[:3], None, None, (), (step,))
+    return list(reports.values())
 
 
 def _lost(refusal: Refusal) -> LeaseLost:
     return LeaseLost(refusal.task_id, refusal.attempt, holder=refusal.holder)
 
 
-def _resolve(written: asyncio.Future[None], error: Exception | None) -> None:
-    if written.done():
-        return
-    if error is None:
-        written.set_result(None)
-    else:
+def _resolve(written: asyncio.Future[None], error: Exception) -> None:
+    if not written.done():
         written.set_exception(error)

@@ -21,11 +21,9 @@ from contextlib import suppress
 from contextvars import Context as Variables
 from contextvars import copy_context
 from itertools import count
-from typing import Any
 
 from holdfast.core.lifecycle import Outcome
 from holdfast.definitions.context import Context, enter_context
-from holdfast.definitions.steps import here
 from holdfast.errors import AttemptTimeout
 from holdfast.worker.deadlines import Deadlines
 from holdfast.worker.forks import serve_here
@@ -246,12 +244,6 @@ def _attempt(job: _Job) -> Outcome:
         return came_out(run, error)
 
 
-async def _in_line(run: Run, body: Any) -> object:
-    run.line = here()
-    value: object = await body
-    return value
-
-
 def _body(run: Run) -> Outcome:
     definition = run.definition
     context = Context(run.claim, run)
@@ -259,5 +251,5 @@ def _body(run: Run) -> Outcome:
     run.line = threading.get_ident()
     value = definition.start(context, run.claim.payload)
     if definition.is_async:
-        value = asyncio.run(_in_line(run, value))
+        value = asyncio.run(value)
     return accept(definition, run.claim.payload, value) if run.stop_reason is None else stopped(run)

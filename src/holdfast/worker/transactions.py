@@ -26,7 +26,7 @@ from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Succeeded, settle
 from holdfast.core.task import NewTask
 from holdfast.definitions.definition import Definition
-from holdfast.definitions.steps import StepHost, Steps
+from holdfast.definitions.steps import Line, StepHost, Steps
 from holdfast.engine.judging import no_retry
 from holdfast.errors import HoldfastError, StoreUnavailable, Unsupported
 from holdfast.logs import EventLog
@@ -144,18 +144,12 @@ class Transacting:
     _transaction: RunTransaction | None
     _step_host: StepHost | None
     _steps: Steps | None
-    line: object
-    """Where its handler runs, once others may run beside it: its asyncio task, or its thread."""
+    line: Line
 
     @property
     def steps(self) -> Steps:
         if self._steps is None:
-            self._steps = Steps(
-                self.claim,
-                self.step_host,
-                lambda: self.line,
-                lambda: self.open_transaction() is not None,
-            )
+            self._steps = Steps(self)
         return self._steps
 
     @property
