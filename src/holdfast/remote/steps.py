@@ -17,6 +17,7 @@ from holdfast.core.lifecycle import Deferred
 from holdfast.core.record import Changes
 from holdfast.core.steps import (
     AWAITED,
+    NOTHING,
     SLEEP,
     WAIT,
     Journal,
@@ -47,15 +48,15 @@ class RemoteSteps:
         if isinstance(rest, Sleep):
             return Deferred(await self._left(claim, rest))
         event = event_id(rest.event, rest.key)
-        await self._record(claim, AWAITED + event, b"null")
+        await self._record(claim, AWAITED + event, orjson.dumps(rest.timeout))
         return await self._wait_for(claim, event, rest.timeout)
 
     async def _recorded(self, claim: Claim) -> list[RemoteStep]:
         entries = await self._store.journal(claim.task_id)
         if awaited := _awaited(entries):
             # It may have come, or it is too late for that.
-            for event in awaited:
-                await self._wait_for(claim, event, None)
+            for event, timeout in awaited.items():
+                await self._wait_for(claim, event, timeout)
             entries = await self._store.journal(claim.task_id)
         now = await self._store.now() if entries else None
         journal = Journal(entries)
@@ -92,10 +93,13 @@ def step_entry(name: str, value: bytes) -> tuple[str, bytes]:
     return name, entry(Place(None, name), name, value)
 
 
-def _awaited(entries: Mapping[str, bytes]) -> list[str]:
-    """The events that were waited for, and of which nobody knows yet what became of them."""
-    events = (name.removeprefix(AWAITED) for name in entries if name.startswith(AWAITED))
-    return [event for event in events if WAIT + event not in entries]
+def _awaited(entries: Mapping[str, bytes]) -> dict[str, float | None]:
+    """The events that were waited for, with their timeouts, and of which nobody knows yet what
+    became of them.
+    """
+    events = [name.removeprefix(AWAITED) for name in entries if name.startswith(AWAITED)]
+    journal = Journal(entries) if events else NOTHING
+    return {event: journal[AWAITED + event] for event in events if WAIT + event not in entries}
 
 
 def _step(name: str, value: Any, now: datetime | None) -> RemoteStep | None:

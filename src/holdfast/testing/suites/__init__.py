@@ -62,6 +62,7 @@ from holdfast.testing.suites.claiming import ClaimSuite  # noqa: E402
 from holdfast.testing.suites.delaying import DelaySuite  # noqa: E402
 from holdfast.testing.suites.draining import DrainSuite  # noqa: E402
 from holdfast.testing.suites.edges import EdgeSuite  # noqa: E402
+from holdfast.testing.suites.events import EventSuite  # noqa: E402
 from holdfast.testing.suites.expiring import ExpirySuite  # noqa: E402
 from holdfast.testing.suites.fencing import FenceSuite  # noqa: E402
 from holdfast.testing.suites.gating import GateSuite  # noqa: E402
@@ -126,6 +127,7 @@ class StoreConformance(
     RecordSuite,
     CommitSuite,
     JournalSuite,
+    EventSuite,
     EdgeSuite,
     TransactionSuite,
     ManyProcessesSuite,
@@ -142,6 +144,7 @@ __all__ = [
     "DiscardSuite",
     "DrainSuite",
     "EdgeSuite",
+    "EventSuite",
     "ExpirySuite",
     "FenceSuite",
     "FilterSuite",
