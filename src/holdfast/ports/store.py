@@ -42,8 +42,10 @@ stands before or has set the capacity of leaves nothing behind, but for a latch 
   than its capacity. The claim counts the start.
 - *latch*: closed until it was counted down as often as up (`Changes.counts`, `NewTask.counts`).
   Each unfinished task has one of its own, whose key is its id, and which its end counts down.
-  Unknown ones are open. It opens once; a requeued task's own latch is closed until it ends again,
-  and its end counts no other latch a second time.
+  Unknown ones are open. It opens once, and what is counted later changes nothing, but for this: a
+  requeued task's own latch is closed until it ends again, and those that it names count it again
+  (they are made or closed if need be, and forget that it did not go well); and a settlement that
+  counts up the latch that its task is to stand `behind` closes it.
 
 A capacity is the one that the newest submit named, or the one set by `Changes.capacities`.
 
@@ -157,10 +159,12 @@ class TaskStore(Protocol):
         request, is written as `lifecycle.cancelled_instead` has it. Unknown tasks are refused and
         counted, without an event. A non-terminal settlement makes the task eligible at now + delay,
         with its old rank: in the future it waits in the state given, otherwise it is ready (or
-        blocked) at once; what it `needs` it requires from then on.
+        blocked) at once; what it `needs` it requires from then on, and the latch that it is
+        `behind` is one of its gates, for good.
 
         What a settlement brings along (`also`) is written as `commit` would, if and only if it is
-        itself, and right after it: the keys that its task lets go are free. If that clashes,
+        itself, and right after it: the keys that its task lets go are free. Only its latches are
+        counted up before, so one that the task stands `behind` is closed. If that clashes,
         neither is, the answer says so (`Refusal.conflict`), and nothing is noted or counted: the
         attempt goes on to hold its lease.
         """

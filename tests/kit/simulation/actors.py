@@ -21,6 +21,7 @@ from holdfast.core.fleet import WorkerInfo
 from holdfast.core.gate import Count
 from holdfast.core.ids import uuid7
 from holdfast.core.lifecycle import (
+    Deferred,
     Failed,
     Outcome,
     Released,
@@ -254,7 +255,9 @@ class Worker(Process):
             return Failed(_FATAL)
         if draw < 0.89:
             return TimedOut(_ERROR)
-        return Released(2.0) if draw < 0.95 else WorkerLost(_LOST)
+        if draw < 0.92:
+            return Released(2.0)
+        return deferred(self.world) if draw < 0.96 else WorkerLost(_LOST)
 
     def _release_all(self) -> None:
         for claim in list(self._held.values()):
@@ -402,6 +405,16 @@ def changes(world: World) -> Changes:
     if rng.random() < 0.3:
         puts[0] = Delete("note", keys[0], rng.choice(versions))
     return Changes(f"{rng.getrandbits(64):x}", tasks, puts, WINDOW, counts)
+
+
+def deferred(world: World) -> Deferred:
+    """A sleep, or tasks that are waited for; or both."""
+    rng = world.rng
+    delay = rng.choice((0.0, 0.0, 2.0, 40.0))
+    if not world.gated.is_on or rng.random() < 0.2:
+        return Deferred(delay)
+    latch, tasks, counts = world.gated.group([new_task(world) for _ in range(rng.choice((1, 2)))])
+    return Deferred(delay, latch, changes(world)._replace(tasks=tasks, counts=counts))
 
 
 def lose(claim: Claim) -> Settlement:

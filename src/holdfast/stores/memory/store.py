@@ -381,14 +381,14 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NothingToOpen, NoTransactions):
         return plan
 
     def _settle(self, task: Task, settlement: Settlement, now: int) -> Sequence[Refusal]:
+        if task.cancel_requested:
+            settlement = cancelled_instead(settlement)
         if settlement.also is not None:
             try:
                 _, also = self._plan(settlement.also, now)
             except CLASHES as clash:
                 return [clashed(settlement, clash)]
-            self._places.gates.count(also.ups, now)  # before its own end counts
-        if task.cancel_requested:
-            settlement = cancelled_instead(settlement)
+            self._places.gates.count(also.ups, now, settlement.behind)  # before its own end counts
         self._attempts[task.id][-1] = replace(
             self._attempts[task.id][-1],
             ended_at=as_time(now),

@@ -67,6 +67,10 @@ FROM (
     WHERE gate = $1::text AND (rank, id) < ($2::bigint, $3::text::uuid) LIMIT $4::bigint
 ) AS line;
 
+-- name: close_latches
+UPDATE holdfast.gate AS g SET opened_at = NULL, look_at = NULL
+WHERE g.name = ANY ($1::text[]) AND g.opened_at IS NOT NULL;
+
 -- name: count_up
 SELECT holdfast.count_up($1::text[], $2::integer[], $3::integer[]);
 

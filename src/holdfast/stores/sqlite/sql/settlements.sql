@@ -96,6 +96,11 @@ SET holds = NULL, expiry = expires_at,
 FROM (VALUES /* rows */) AS given
 WHERE task.seq = given.column1;
 
+-- name: stand_behind
+UPDATE task SET gates = given.column2
+FROM (VALUES /* rows */) AS given
+WHERE task.seq = given.column1;
+
 -- name: report
 UPDATE task
 SET progress = coalesce(:progress, progress), cost_units = cost_units + :units,
