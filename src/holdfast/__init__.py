@@ -10,6 +10,7 @@ import typing
 from importlib import import_module as _import
 
 from holdfast.core.attempt import Claim, History, Settlement
+from holdfast.core.events import Emitted
 from holdfast.core.lifecycle import Outcome
 from holdfast.core.query import Page, TaskFilter
 from holdfast.core.retry import RetryPolicy, exponential, fixed
@@ -17,6 +18,7 @@ from holdfast.core.task import Added, Priority, State, Task
 from holdfast.errors import (
     AttemptTimeout,
     ConfigError,
+    EventTimeout,
     Fatal,
     HoldfastError,
     IdempotencyConflict,
@@ -24,6 +26,7 @@ from holdfast.errors import (
     InvalidOption,
     InvalidTransition,
     LeaseLost,
+    NonDeterministic,
     NotInitialised,
     PayloadRefused,
     ResultTimeout,
@@ -31,6 +34,7 @@ from holdfast.errors import (
     SchemaMismatch,
     ServiceError,
     Snooze,
+    StepRefused,
     StoreError,
     StoreRefused,
     StoreUnavailable,
@@ -112,6 +116,8 @@ __all__ = [
     "Context",
     "Debounce",
     "Definition",
+    "Emitted",
+    "EventTimeout",
     "Fair",
     "Fatal",
     "Handle",
@@ -130,6 +136,7 @@ __all__ = [
     "NextRun",
     "NextSettle",
     "NextSubmit",
+    "NonDeterministic",
     "NotInitialised",
     "Outcome",
     "Page",
@@ -145,6 +152,7 @@ __all__ = [
     "Settlement",
     "Snooze",
     "State",
+    "StepRefused",
     "StoreError",
     "StoreRefused",
     "StoreUnavailable",

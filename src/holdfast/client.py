@@ -34,6 +34,7 @@ from holdfast.definitions.new_tasks import TaskMaker
 from holdfast.definitions.readers import read_key, read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
+from holdfast.event_verbs import EventVerbs
 from holdfast.filters import FilterKeywords, chosen_by, dead_unless_told, read_id, where
 from holdfast.fleet import as_now, knows_queue
 from holdfast.flow.children import children_of
@@ -65,7 +66,7 @@ ASK_CLOCK_EVERY = 1.0
 T = TypeVar("T")
 
 
-class Client(LimitVerbs):
+class Client(LimitVerbs, EventVerbs):
     """Submits, finds and steers the tasks of one store."""
 
     def __init__(
@@ -280,7 +281,8 @@ class Client(LimitVerbs):
             standing = replace(standing, gate=await with_due(self.store, standing.gate))
         if standing.task.state in CANCELLABLE_AT_ONCE:
             workers = tuple(await self._as_now(standing.workers))
-            standing = replace(standing, workers=workers)
+            waits_for = await self._waits_for(standing.task)
+            standing = replace(standing, workers=workers, waits_for=waits_for)
         return await with_others(self.store, standing)
 
     async def cancel(self, task_id: TaskRef) -> Task:

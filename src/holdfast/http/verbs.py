@@ -14,6 +14,7 @@ from uuid import UUID
 from holdfast.bounds import BoundWords, read_bounds
 from holdfast.core.attempt import History
 from holdfast.core.duration import Duration
+from holdfast.core.events import Emitted
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.flow import When
 from holdfast.core.ids import is_task_id
@@ -22,7 +23,7 @@ from holdfast.core.limit_state import LimitChange, LimitDetails, LimitPage
 from holdfast.core.limits import UNLIMITED
 from holdfast.core.query import Order
 from holdfast.core.stats import QueueStats, Stats
-from holdfast.core.store_answers import LIMIT, LIMIT_CHANGE, QUEUE, WORKER
+from holdfast.core.store_answers import EMITTED, LIMIT, LIMIT_CHANGE, QUEUE, WORKER
 from holdfast.core.task import Json, Priority, State
 from holdfast.core.task_answers import HISTORY, TREE
 from holdfast.core.tree import TaskTree
@@ -30,7 +31,8 @@ from holdfast.core.why import Why
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.handle import Handle, TaskRef
 from holdfast.definitions.options import Options, Tags, Unlimited, read_options
-from holdfast.definitions.readers import read_duration
+from holdfast.definitions.readers import read_duration, read_event, read_event_key
+from holdfast.definitions.step_verbs import EventKey
 from holdfast.errors import ResultTimeout, TaskCancelled, TaskFailed, TaskNotFound
 from holdfast.filters import JSON_WORDS, FilterKeywords, read_id
 from holdfast.http import reading
@@ -40,6 +42,7 @@ from holdfast.http.values import BriefTask, RemotePage, RemoteTask, RemoteToken,
 
 TASKS = "/api/v1/tasks"
 LIMITS = "/api/v1/limits"
+EVENTS = "/api/v1/events"
 FIRST_LOOK, LAST_LOOK = 0.05, 2.0
 """Seconds between two looks at a task whose result is waited for; they grow by half."""
 
@@ -210,6 +213,14 @@ class Verbs:
     def discard(self, *, dry_run: bool = False, **words: Unpack[FilterKeywords]) -> Talk[int]:
         """Forget matching tasks for good, dead letters unless `state` says otherwise; how many."""
         return (yield from _act("discard", words, dry_run=dry_run))
+
+    def emit(self, event: str, key: EventKey, payload: Json = None) -> Talk[Emitted]:
+        """Say that something has happened: tasks that wait for this event, or will, go on with the
+        payload. Of several emits of one event and key the first counts.
+        """
+        one = read_event_key("key", key)
+        body = {"event": read_event("event", event), "key": one, "payload": payload}
+        return EMITTED.read((yield from ask("POST", EVENTS, body=body, repeatable=True)))
 
     def stats(self) -> Talk[Stats]:
         """The store in numbers, at most a second old."""
