@@ -134,7 +134,7 @@ BEGIN
 END $$;
 
 -- Any settlements, of different tasks, in one statement. Answers those that came too late: their
--- position, and who has the task now.
+-- position, and who has the task now. `charges`, `crash_counts` NULL: they stay as they are.
 CREATE OR REPLACE FUNCTION holdfast.settle(
     ids text[], attempts integer[], workers text[], states text[], ends text[], charges integer[],
     crash_counts integer[], results bytea[], errors text[], delays bigint[], causes text[],
@@ -200,12 +200,13 @@ BEGIN
         )
     ), found AS MATERIALIZED (
         SELECT
-            g.id, g.n, g.ended, g.charged, g.crash_count, g.result, g.error, g.need,
+            g.id, g.n, g.ended, coalesce(g.charged, e.charged, 0) AS charged,
+            coalesce(g.crash_count, e.crash_count, 0) AS crash_count, g.result, g.error, g.need,
             r.row, r.attempt, r.worker, r.lane, r.started_at, r.flags, r.fence,
             t.name, t.unique_key, holdfast.passes_of(t.passes, t.lock_key) AS passes, t.counts,
             coalesce(e.rank, t.rank) AS rank, t.expires_at,
             coalesce(e.cause, 'submitted') AS last_cause, e.id IS NOT NULL AS has_extra,
-            g.charged > coalesce(e.charged, 0) AS was_charged,
+            coalesce(g.charged > coalesce(e.charged, 0), false) AS was_charged,
             coalesce(e.cancel_requested, false) AS stopped,
             -- `lifecycle.cancelled_instead`
             CASE WHEN e.cancel_requested AND NOT over.is_so THEN 'cancelled' ELSE g.state END AS state,
@@ -455,9 +456,8 @@ BEGIN
         FROM holdfast.settle(
             ids::text[], coalesce(attempts, array_fill(1, ARRAY[size])),
             array_fill(worker, ARRAY[size]), array_fill('completed'::text, ARRAY[size]),
-            array_fill('completed'::text, ARRAY[size]), array_fill(0, ARRAY[size]),
-            array_fill(0, ARRAY[size]), results, NULL, array_fill(0::bigint, ARRAY[size]), NULL, NULL,
-            NULL, at
+            array_fill('completed'::text, ARRAY[size]), NULL, NULL, results, NULL,
+            array_fill(0::bigint, ARRAY[size]), NULL, NULL, NULL, at
         ) AS s;
     END IF;
     IF rest_ids IS NOT NULL THEN
