@@ -24,9 +24,14 @@ class NotKept(Exception):
 
 
 async def read_tasks(store: TaskStore, ids: Collection[TaskId]) -> dict[TaskId, Task]:
-    """Those of the tasks that there are; one read for a thousand."""
+    """Those of the tasks that there are; one read for a thousand. To get one by its id is the
+    quickest read of every store.
+    """
     found: dict[TaskId, Task] = {}
     wanted = tuple(ids)
+    if len(wanted) == 1:
+        task = await store.get(wanted[0])
+        return {} if task is None else {task.id: task}
     for start in range(0, len(wanted), AT_A_TIME):
         some = wanted[start : start + AT_A_TIME]
         page = await store.list(TaskFilter(ids=some), limit=len(some))
