@@ -10,6 +10,7 @@ import typing
 from importlib import import_module as _import
 
 from holdfast.core.attempt import Claim, History, Settlement
+from holdfast.core.events import Emitted
 from holdfast.core.lifecycle import Outcome
 from holdfast.core.query import Page, TaskFilter
 from holdfast.core.retry import RetryPolicy, exponential, fixed
@@ -17,6 +18,7 @@ from holdfast.core.task import Added, Priority, State, Task
 from holdfast.errors import (
     AttemptTimeout,
     ConfigError,
+    EventTimeout,
     Fatal,
     HoldfastError,
     IdempotencyConflict,
@@ -24,6 +26,7 @@ from holdfast.errors import (
     InvalidOption,
     InvalidTransition,
     LeaseLost,
+    NonDeterministic,
     NotInitialised,
     PayloadRefused,
     ResultTimeout,
@@ -31,6 +34,7 @@ from holdfast.errors import (
     SchemaMismatch,
     ServiceError,
     Snooze,
+    StepRefused,
     StoreError,
     StoreRefused,
     StoreUnavailable,
@@ -46,10 +50,12 @@ if typing.TYPE_CHECKING:
     from holdfast.app import Holdfast
     from holdfast.definitions.builders import batch, chain, chord, group
     from holdfast.definitions.call import Call
+    from holdfast.definitions.coalescing import Debounce, Throttle
     from holdfast.definitions.composing import Composite, Link
     from holdfast.definitions.context import Context, context
     from holdfast.definitions.definition import Definition
     from holdfast.definitions.handle import Handle
+    from holdfast.definitions.limits import Breaker, Fair, Limit, Rate
     from holdfast.definitions.middleware import Middleware, NextRun, NextSettle, NextSubmit
     from holdfast.definitions.references import result_of
     from holdfast.filters import where
@@ -71,11 +77,13 @@ if typing.TYPE_CHECKING:
 _HOMES = {
     "holdfast.app": ("Holdfast",),
     "holdfast.definitions.call": ("Call",),
+    "holdfast.definitions.coalescing": ("Debounce", "Throttle"),
     "holdfast.definitions.builders": ("batch", "chain", "chord", "group"),
     "holdfast.definitions.composing": ("Composite", "Link"),
     "holdfast.definitions.context": ("Context", "context"),
     "holdfast.definitions.definition": ("Definition",),
     "holdfast.definitions.handle": ("Handle",),
+    "holdfast.definitions.limits": ("Breaker", "Fair", "Limit", "Rate"),
     "holdfast.definitions.middleware": ("Middleware", "NextRun", "NextSettle", "NextSubmit"),
     "holdfast.definitions.references": ("result_of",),
     "holdfast.functional": (
@@ -99,13 +107,18 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Added",
     "AttemptTimeout",
+    "Breaker",
     "Call",
     "Claim",
     "Composite",
     "Config",
     "ConfigError",
     "Context",
+    "Debounce",
     "Definition",
+    "Emitted",
+    "EventTimeout",
+    "Fair",
     "Fatal",
     "Handle",
     "History",
@@ -117,16 +130,19 @@ __all__ = [
     "InvalidOption",
     "InvalidTransition",
     "LeaseLost",
+    "Limit",
     "Link",
     "Middleware",
     "NextRun",
     "NextSettle",
     "NextSubmit",
+    "NonDeterministic",
     "NotInitialised",
     "Outcome",
     "Page",
     "PayloadRefused",
     "Priority",
+    "Rate",
     "ResultTimeout",
     "Retry",
     "RetryPolicy",
@@ -136,6 +152,7 @@ __all__ = [
     "Settlement",
     "Snooze",
     "State",
+    "StepRefused",
     "StoreError",
     "StoreRefused",
     "StoreUnavailable",
@@ -145,6 +162,7 @@ __all__ = [
     "TaskFilter",
     "TaskNotFound",
     "TaskUnsuccessful",
+    "Throttle",
     "UnknownTask",
     "Unsupported",
     "batch",

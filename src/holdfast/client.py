@@ -19,10 +19,11 @@ from holdfast.core import keys
 from holdfast.core.attempt import History
 from holdfast.core.callback import notice_id, requeues, with_notices
 from holdfast.core.fleet import WorkerInfo, for_tasks
+from holdfast.core.gate import GateKind
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
-from holdfast.core.task import Added, NewTask, Reason, State, Task, TaskId, WorkerId
+from holdfast.core.task import Added, NewTask, State, Task, TaskId, WorkerId
 from holdfast.core.tree import TaskTree, children_in
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
@@ -33,13 +34,18 @@ from holdfast.definitions.new_tasks import TaskMaker
 from holdfast.definitions.readers import read_key, read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
+from holdfast.event_verbs import EventVerbs
 from holdfast.filters import FilterKeywords, chosen_by, dead_unless_told, read_id, where
 from holdfast.fleet import as_now, knows_queue
 from holdfast.flow.children import children_of
+from holdfast.flow.coalescing import Coalescer
+from holdfast.flow.limit_verbs import LimitVerbs
+from holdfast.flow.limits import with_due
 from holdfast.flow.looking import tree_of, with_whole_result
 from holdfast.flow.slicing import Slices
+from holdfast.flow.standing import with_others
 from holdfast.flow.submitting import Composer, refuse_unknown_tasks
-from holdfast.flow.trees import CANCEL_BELOW, START_AGAIN, START_TREE, Trees, is_parent
+from holdfast.flow.trees import START_AGAIN, START_TREE, Trees, is_parent
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, work_for
 from holdfast.ports.store import Store
@@ -60,7 +66,7 @@ ASK_CLOCK_EVERY = 1.0
 T = TypeVar("T")
 
 
-class Client:
+class Client(LimitVerbs, EventVerbs):
     """Submits, finds and steers the tasks of one store."""
 
     def __init__(
@@ -71,7 +77,7 @@ class Client:
         self.registry = registry
         self.settings = settings
         self.tokens = Tokens(store)
-        self._maker = TaskMaker(settings)
+        self._maker = TaskMaker(settings, registry.queues)
         self.new_tasks = self._maker.make
         """The tasks of calls, for somebody else to store."""
         self._composer = Composer(store, dispatcher, registry.middleware, settings, self._said)
@@ -131,9 +137,13 @@ class Client:
     ) -> Sequence[Added]:
         await refuse_unknown_tasks(self.store, calls)
         window = self.settings.idempotency_window
-        tasks = self.new_tasks(calls, mark, traceparent)
         with keys.as_given():
-            added = await self.store.add(tasks, idempotency_window=window)
+            if self.registry.coalesced and any(call.coalescing is not None for call in calls):
+                make = partial(self.new_tasks, mark=mark, traceparent=traceparent)
+                tasks, added = await Coalescer(self.store, window).submit(calls, make)
+            else:
+                tasks = self.new_tasks(calls, mark, traceparent)
+                added = await self.store.add(tasks, idempotency_window=window)
         self.dispatcher.added(work_for(tasks))
         return self._said(tasks, added, len(calls))
 
@@ -267,10 +277,13 @@ class Client:
         """The facts behind `why`."""
         wanted = read_id(task_id)
         standing = _found(await self.store.standing(wanted), wanted)
+        if standing.gate is not None and standing.gate.kind is GateKind.BREAKER:
+            standing = replace(standing, gate=await with_due(self.store, standing.gate))
         if standing.task.state in CANCELLABLE_AT_ONCE:
             workers = tuple(await self._as_now(standing.workers))
-            standing = replace(standing, workers=workers)
-        return standing
+            waits_for = await self._waits_for(standing.task)
+            standing = replace(standing, workers=workers, waits_for=waits_for)
+        return await with_others(self.store, standing)
 
     async def cancel(self, task_id: TaskRef) -> Task:
         """Cancel one task, and all below it: at once what has not started; of what runs the workers
@@ -279,6 +292,10 @@ class Client:
         Asking twice is no error; cancelling what has ended is (`InvalidTransition`).
         """
         wanted = read_id(task_id)
+        found = await self.store.get(wanted)
+        if found is not None and found.state not in TERMINAL and is_parent(found):
+            await self._trees.cancel([wanted])
+            return await self.get(wanted)
         changed = await self._cancel(TaskFilter(ids=(wanted,)), limit=1)
         if changed:
             return keys.shown(changed[0])
@@ -489,8 +506,7 @@ class Client:
         announce_cancelled(log, changed)
         parents = [task.id for task in changed if is_parent(task)]
         if parents:
-            about = {"parents": parents, "reason": Reason.CANCELLED}
-            await self._trees.chores.begin(CANCEL_BELOW, about)
+            await self._trees.cancel(parents)
         return changed
 
     async def _started_tree(self, task_id: TaskId) -> bool:

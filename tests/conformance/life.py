@@ -127,11 +127,12 @@ class Life:
         beats = draw.choice((None, 0, 1))
         load = draw.choice((None, 0, 3))
         status = draw.choice((None, WorkerStatus.DRAINING))
+        last = WorkerStatus.STOPPED
         calls: list[Callable[[Store], Awaitable[object]]] = [
             lambda store: store.beat(worker, load=load, status=status),
             lambda store: store.beat(worker),
             lambda store: store.bury(worker, beats=beats),
-            lambda store: store.retire(worker),
+            lambda store: store.beat(worker, status=last),
         ]
         self.pair.both(draw.choice(calls))
         self._rescue(draw)

@@ -176,6 +176,10 @@ class ArgumentCodec:
         """Refuse a payload of more than `limit` bytes."""
         self._guarded(check_size, payload, limit)
 
+    def values(self, payload: bytes) -> Values:
+        """Decode and validate a stored payload into values by name."""
+        return self._read(payload, _ANOTHER_VERSION)
+
     def load(self, payload: bytes) -> tuple[tuple[Any, ...], Values]:
         """Decode and validate a stored payload into what to call the function with."""
         values = self._read(payload, _ANOTHER_VERSION)

@@ -57,3 +57,9 @@ def with_chores(settlement: Settlement, payload: bytes) -> Settlement:
     also = settlement.also or Changes(f"{settlement.task_id} {settlement.attempt} bad end")
     put = chore(CANCEL_REST, flow.rest_of, {"parent": flow.rest_of})
     return settlement._replace(also=also._replace(records=(*also.records, put)))
+
+
+def has_chores(settlement: Settlement) -> bool:
+    """Whether something is to be done once it is written."""
+    also = settlement.also
+    return also is not None and any(change.kind == CHORE for change in also.records)

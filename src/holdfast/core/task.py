@@ -92,8 +92,15 @@ class SubmitOutcome(StrEnum):
     """What a submit did."""
 
     CREATED = "created"
+    DEBOUNCED = "debounced"  # a new task took the place of one that was waiting
+    THROTTLED = "throttled"
     UNIQUE_KEY = "unique_key"
     IDEMPOTENCY_KEY = "idempotency_key"
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it made a task; otherwise it led to one that was there."""
+        return self in (SubmitOutcome.CREATED, SubmitOutcome.DEBOUNCED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,7 +182,7 @@ class Added(NamedTuple):
 
     @property
     def created(self) -> bool:
-        return self.outcome is SubmitOutcome.CREATED
+        return self.outcome.is_new
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ from holdfast.core.task import (
     Progress,
     Reason,
     State,
+    SubmitOutcome,
     Task,
     TaskError,
 )
@@ -46,13 +47,15 @@ def exact(words: Kind) -> Kind:
 @exact
 class Submitted(TypedDict):
     """The answer to a submit. `queue_position` goes by rank, null where it is not known; with
-    `existing` the key that `existing_by` names belonged to this task already, and its `trace_id` is
-    left to be asked for.
+    `existing` the key that `existing_by` names belonged to this task already, or (`throttled`) it
+    was submitted not long ago, and its `trace_id` is left to be asked for. `debounced`: it took the
+    place of one that was waiting.
     """
 
     task_id: str
     status: State
     queue_position: Place | None
+    outcome: SubmitOutcome
     existing: bool
     existing_by: NotRequired[Literal["idempotency_key", "unique_key"]]
     trace_id: str | None

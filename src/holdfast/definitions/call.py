@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack
 
+from holdfast.core.coalescing import Coalescing
 from holdfast.core.flow import Dependency, Flow, with_flow
 from holdfast.core.gate import Gate, GateKind
 from holdfast.core.keys import stored_key
@@ -47,6 +48,8 @@ class Call(Generic[R_co]):
     lock: str | None
     unique_key: str | None
     fingerprint: str | None
+    gates: tuple[Gate, ...] = ()
+    coalescing: Coalescing | None = None
     results: Results = ()
 
     @property
@@ -54,9 +57,11 @@ class Call(Generic[R_co]):
         """Whether nothing but the definition says how it is to be run."""
         return (
             self.options is NO_OPTIONS
+            and self.coalescing is None
             and self.lock is None
             and self.unique_key is None
             and self.fingerprint is None
+            and self.gates is self.definition.fixed_gates
             and not self.results
         )
 
@@ -97,11 +102,11 @@ class Call(Generic[R_co]):
         if max_retries is None:
             max_retries = settings.retries_for(priority)
         payload = self.payload
-        gates: tuple[Gate, ...] = ()
+        gates = self.gates
         if self.results or options.after:
             after = self.waits_for
             payload = with_flow(payload, Flow(after=after, results=dict(self.results)))
-            gates = tuple(Gate(GateKind.LATCH, each.task_id) for each in after)
+            gates += tuple(Gate(GateKind.LATCH, each.task_id) for each in after)
         return NewTask(
             id=task_id,
             name=definition.name,

@@ -6,20 +6,22 @@ It stays callable as the function it was made from; submitting is beside that (`
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from functools import update_wrapper
+from functools import partial, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack
 
 from holdfast.codec import ArgumentCodec, Checked, ResultCodec, digest
 from holdfast.codec.hiding import marked_secrets
 from holdfast.core.attempt import Claim
+from holdfast.core.gate import Gate
 from holdfast.core.lifecycle import Backoff
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.task import Json, Task
 from holdfast.definitions.backoff import backoff_for
 from holdfast.definitions.call import Call
 from holdfast.definitions.composing import Link
+from holdfast.definitions.gate_makers import GateMaker, Makers, fixed_gates, gates_of, made_gates
+from holdfast.definitions.hints import Unresolved
 from holdfast.definitions.home import Home
-from holdfast.definitions.keys import MakeKey
 from holdfast.definitions.options import NO_OPTIONS, Executor, Options, SubmitKeywords
 from holdfast.definitions.references import (
     NOTHING_LATER,
@@ -27,16 +29,27 @@ from holdfast.definitions.references import (
     has_references,
     references_in,
 )
-from holdfast.definitions.signature import Signature, Unresolved
+from holdfast.definitions.signature import Signature
 from holdfast.definitions.spec import Spec
 from holdfast.definitions.submittable import Submittable, WithOptions
-from holdfast.errors import Fatal, InvalidArguments, InvalidOption, Retry
+from holdfast.errors import (
+    EventTimeout,
+    Fatal,
+    InvalidArguments,
+    InvalidOption,
+    Retry,
+    StepRefused,
+)
 
 __all__ = ["Definition", "Executor"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C")
+T = TypeVar("T")
+
+_IN_VAIN = (Fatal, InvalidArguments, StepRefused, EventTimeout)
+"""What another attempt would raise again."""
 
 
 class Definition(Submittable[P, R], Generic[P, R, C]):
@@ -84,6 +97,9 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         self.requires = spec.requires
         self.secret_fields = spec.secret_fields
         self.keep = spec.keep
+        self.limits = spec.limits
+        self.fixed_gates = fixed_gates(spec.limits)
+        self.coalescing = spec.coalescing
 
     @property
     def home(self) -> Home:
@@ -146,7 +162,7 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         """Whether trying again may help. Only what `retry_for` names, if it names something, and
         what the handler itself asks for.
         """
-        if isinstance(error, (Fatal, InvalidArguments, *self.no_retry_for)):
+        if isinstance(error, (*_IN_VAIN, *self.no_retry_for)):
             return False
         return not self.retry_for or isinstance(error, (Retry, *self.retry_for))
 
@@ -204,6 +220,12 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         given = {name: value for name, value in bound.items() if name not in later}
         return self._call(codec, codec.check_bound(given), options, later)
 
+    def made_gates(self, payload: bytes, makers: Makers) -> list[tuple[GateMaker, Gate]]:
+        """The gates that these make for a stored payload; `InvalidArguments` if it does not fit."""
+        codec = self._argument_codec()
+        values = codec.values(payload)
+        return made_gates(makers, *codec.spread(values), values)
+
     def json_schema(self, reference: str) -> dict[str, Json]:
         """What `make_json_call` takes, as a JSON Schema; see `ArgumentCodec.json_schema`."""
         return self._argument_codec().json_schema(reference)
@@ -230,11 +252,19 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         if unique_key is None and self.unique is True:
             unique_key = fingerprint
         elif unique_key is None and callable(self.unique):
-            unique_key = _key("unique", self.unique, codec, values, later)
+            unique_key = _made("unique", self.unique, codec, values, later)
         if lock is None and self.lock is not None:
-            lock = _key("lock", self.lock, codec, values, later)
+            lock = _made("lock", self.lock, codec, values, later)
         results = tuple((name, each.ref) for name, each in later.items() if not each.is_by_name)
-        return Call(self, payload, options, lock, unique_key, fingerprint, results)
+        gates, coalescing = self.fixed_gates, None
+        if gates is None:
+            make_gates = partial(gates_of, self.limits)
+            gates = _made("concurrency", make_gates, codec, values, later)
+        if self.coalescing is not None:
+            coalescing = self.coalescing.of(*codec.spread(values), values, options)
+        return Call(
+            self, payload, options, lock, unique_key, fingerprint, gates, coalescing, results
+        )
 
     def _codec_without(self, later: frozenset[str]) -> ArgumentCodec:
         """The codec of the parameters whose arguments are known at submit."""
@@ -287,13 +317,14 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         return f"<task {self.name}>"
 
 
-def _key(
+def _made(
     option: str,
-    make: MakeKey,
+    make: Callable[[tuple[Any, ...], dict[str, Any], dict[str, Any]], T],
     codec: ArgumentCodec,
     values: dict[str, Any],
     later: Mapping[str, ResultOf],
-) -> str | None:
+) -> T:
+    """What is made from the arguments at submit."""
     if not later:
         return make(*codec.spread(values), values)
     try:

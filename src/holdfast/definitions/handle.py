@@ -55,7 +55,7 @@ class Handle(Generic[R_co]):
     @property
     def created(self) -> bool:
         """Whether this submit made a new task; False if a key led to one that existed."""
-        return self.outcome is SubmitOutcome.CREATED
+        return self.outcome is not None and self.outcome.is_new
 
     def task(self) -> Task:
         """The whole picture of the task as it is now."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from holdfast.core.callback import notice
 from holdfast.core.ids import marked, uuid7
 from holdfast.core.task import NewTask, Priority, Task, TaskId
 from holdfast.definitions.call import Call
+from holdfast.definitions.gate_makers import Makers, queue_gates
 from holdfast.definitions.tracing import current_traceparent
+from holdfast.errors import InvalidOption
 from holdfast.settings import Settings
 
 _OWN: Final = NewTask._fields[:3]
@@ -45,8 +47,10 @@ class IdMaker:
 class TaskMaker:
     """Makes the new tasks of one client."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, queues: Mapping[str, Makers] | None = None) -> None:
+        """`queues` are those with limits of their own (`Registry.queues`)."""
         self._settings = settings
+        self._queues = {} if queues is None else queues  # may be filled later
         self.head_starts = {p: settings.aging.head_start(p) for p in Priority}
         self._ids = IdMaker()
         self._common: dict[object, tuple[Any, ...]] = {}
@@ -59,7 +63,12 @@ class TaskMaker:
     ) -> Sequence[NewTask]:
         """The tasks of these calls, each with an id, and behind them the notices that they want
         sent. Those that name no trace belong to `traceparent`, else to that of the caller.
+        `InvalidOption` for one that is debounced or throttled: what becomes of it must be looked up
+        first (`flow.coalescing`), so it can only be submitted by itself.
         """
+        for call in calls:
+            if call.coalescing is not None:
+                raise _looks_first(call)
         ids = self._ids.make(len(calls))
         if mark is not None:
             ids = (marked(task_id, mark) for task_id in ids)
@@ -67,6 +76,8 @@ class TaskMaker:
         tasks = [
             self._one(call, task_id, notices) for call, task_id in zip(calls, ids, strict=True)
         ]
+        if self._queues:
+            tasks = list(map(self._with_limits_of_its_queue, tasks))
         tasks += notices
         trace = traceparent or current_traceparent()
         if trace is None:
@@ -85,6 +96,12 @@ class TaskMaker:
             end=end,
         )
 
+    def _with_limits_of_its_queue(self, task: NewTask) -> NewTask:
+        makers = self._queues.get(task.queue)
+        if makers is None:
+            return task
+        return task._replace(gates=task.gates + queue_gates(makers, task.payload, task.owner))
+
     def _one(self, call: Call[Any], task_id: TaskId, notices: list[NewTask]) -> NewTask:
         """Plain tasks of one definition differ in id and payload only: the rest is worked out once,
         which halves what a bulk submit costs here.
@@ -102,3 +119,14 @@ class TaskMaker:
             return first
         definition.check_limit(payload, self._settings.max_payload)
         return NewTask._make((task_id, definition.name, payload, *common))
+
+
+def _looks_first(call: Call[Any]) -> InvalidOption:
+    kind = "debounce" if call.coalescing is None else call.coalescing.kind
+    return InvalidOption(
+        kind,
+        f"task {call.definition.name!r} looks in the store which submit wins, and cannot be stored "
+        "unseen with something else: in a transaction of yours, with the completion of a task "
+        "(`ctx.submit`, `follow_ups`) or as part of a composition. Submit it by itself: "
+        "`await f.submit_async(…)`, also inside of a handler. Nothing was submitted",
+    )

@@ -78,7 +78,7 @@ def open_call(
         options.lock,
         options.unique_key,
         fingerprint,
-        tuple((name, each.ref) for name, each in later.items() if not each.is_by_name),
+        results=tuple((name, each.ref) for name, each in later.items() if not each.is_by_name),
     )
 
 

@@ -19,8 +19,11 @@ from holdfast.core.ids import is_task_id
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.task import Priority, TaskId
 from holdfast.definitions import readers
+from holdfast.definitions.coalescing import Debounce, Throttle
 from holdfast.definitions.handle import TaskRef
 from holdfast.definitions.instants import read_instant
+from holdfast.definitions.keys import KeyMaker
+from holdfast.definitions.limits import LimitKeywords
 from holdfast.errors import InvalidOption
 
 Retry = RetryPolicy | Callable[[int], float]
@@ -28,8 +31,6 @@ Retry = RetryPolicy | Callable[[int], float]
 Unlimited = Literal["unlimited"]
 Tags = str | Collection[str] | Mapping[str, str | int]
 """One tag, several, or names with values: `{"batch": "daily"}` is the tag `batch=daily`."""
-KeyMaker = str | Callable[..., str | None]
-"""A template over the arguments ("doc:{doc_id}"), or a function of them."""
 
 
 def read_tasks(option: str, value: object) -> tuple[TaskId, ...]:
@@ -51,15 +52,16 @@ class Executor(StrEnum):
     PROCESS = "process"
 
 
-class TaskKeywords(TypedDict, total=False):
-    """The decorator's options.
+class TaskKeywords(LimitKeywords, total=False):
+    """The decorator's options; those of `LimitKeywords` bound how many run.
 
     `retry_for` are the only exceptions that are tried again, `no_retry_for` those that are not.
     `timeout_growth` multiplies the time limit with every charged attempt, up to `timeout_cap`.
     `stop_grace` is how long a body that was asked to stop is left alone before it is interrupted.
     `lock` and a `unique` that is text are templates over the arguments. `secret_fields` are
     parameters, or places in them (`card.number`), that are never shown. With `keep=False` a task
-    is forgotten, history and all, about a minute after it has succeeded.
+    is forgotten, history and all, about a minute after it has succeeded. `debounce` runs the last
+    of several submits, so long after it; `throttle` the first of all in that time.
     """
 
     name: str | None
@@ -81,6 +83,8 @@ class TaskKeywords(TypedDict, total=False):
     requires: str | Collection[str] | None
     secret_fields: str | Collection[str] | None
     keep: bool | None
+    debounce: Duration | Debounce | None
+    throttle: Duration | Throttle | None
 
 
 class SubmitKeywords(TypedDict, total=False):

@@ -9,25 +9,20 @@ from __future__ import annotations
 
 import inspect
 import sys
-import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
 from holdfast.codec import ArgumentCodec, ResultCodec
 from holdfast.definitions.context import Context
+from holdfast.definitions.hints import Unresolved, hint_of
 from holdfast.errors import InvalidArguments, InvalidOption
 
 Parameter = inspect.Parameter
 T = TypeVar("T")
-
-
-class Unresolved(Exception):
-    """An annotation names something that is not defined (yet)."""
 
 
 class Signature:
@@ -60,14 +55,7 @@ class Signature:
         return _built(partial(ResultCodec, task, self._hint(annotation)), task)
 
     def _hint(self, annotation: Any) -> Any:
-        if annotation is Parameter.empty:
-            return Any
-        holder = SimpleNamespace(__annotations__={"it": annotation})
-        known = getattr(self._function, "__globals__", {})
-        try:
-            return typing.get_type_hints(holder, known, dict(self._local_names), True)["it"]
-        except NameError as error:
-            raise Unresolved(f"{error} (in annotation {annotation!r})") from None
+        return hint_of(self._function, annotation, self._local_names)
 
     def _is_context(self, parameter: Parameter) -> bool:
         annotation = parameter.annotation

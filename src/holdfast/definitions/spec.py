@@ -10,6 +10,8 @@ from typing import Any, Literal
 from holdfast.core.duration import LONGEST, parse_size
 from holdfast.core.task import Priority
 from holdfast.definitions import readers
+from holdfast.definitions.coalescing import CoalescingRule, read_coalescing
+from holdfast.definitions.gate_makers import Makers, read_limits, task_scope
 from holdfast.definitions.keys import MakeKey, key_maker
 from holdfast.definitions.options import Executor, Retry, SubmitKeywords, TaskKeywords
 from holdfast.definitions.signature import Signature, task_name
@@ -74,6 +76,8 @@ class Spec:
     requires: frozenset[str] = readers.option(readers.read_capabilities, frozenset())
     secret_fields: tuple[str, ...] = ()
     keep: bool = readers.option(_truth, True)
+    limits: Makers = ()
+    coalescing: CoalescingRule | None = None
 
 
 _AT_A_SUBMIT: Mapping[str, str] = {
@@ -98,6 +102,8 @@ def read_spec(
         read["unique"] = _unique(given["unique"], signature)
     if "secret_fields" in given:
         read["secret_fields"] = _secret_fields(given["secret_fields"], signature)
+    read["limits"] = read_limits(given, task_scope(read["name"]), signature.names)
+    read["coalescing"] = read_coalescing(given, signature.names)
     spec = Spec(**read)
     if spec.memory_limit is not None and spec.executor is not Executor.PROCESS:
         raise InvalidOption(

@@ -1,6 +1,9 @@
-"""Work made of work: what a task has to do with other tasks, above gates, records and `commit`.
+"""What stands above gates, records and attempts: work made of work, and shares of what is scarce.
 
-`starting` looks at a claimed task before it runs, `parents` ends those that have children, `trees`
-cancels and starts again what belongs together, and `chores` finishes what takes several steps.
-No store knows of any of it, and a task that has to do with no other one never comes here.
+It uses the ports alone, so it is the same on every store, and a task that needs none of it never
+comes here. `starting` looks at a claimed task before it runs, `parents` ends those that have
+children, `trees` cancels and starts again what belongs together, `submitting` stores compositions,
+`coalescing` makes one task of several submits, `limits` and `breakers` bound what runs, `events`
+and `stored_steps` keep what handlers wait for and have done, and `chores` finishes what takes
+several steps.
 """

@@ -36,6 +36,8 @@ class Chores:
         self._known = known
         self._sweep = sweep
         self._hurry = asyncio.Event()
+        self.done = 0
+        """How many were done here."""
 
     async def tick(self) -> float:
         """Do what is due. Rest until the next one is, or somebody knows of one."""
@@ -76,6 +78,7 @@ class Chores:
         except Exception as error:  # noqa: BLE001 - it comes due again; the others must not wait for it
             log.error("chore.failed", chore=name, exception=trace_of(error))
             return
+        self.done += 1
         with suppress(RecordConflict):  # it is to be done once more
             gone = Delete(CHORE, record.key, record.version)
             await self._store.commit(Changes(uuid4().hex, records=(gone,)))

@@ -21,6 +21,7 @@ from holdfast.core.task import Json, Reason, State, Task, TaskId
 from holdfast.flow.bodies import BODY
 from holdfast.flow.children import children_of, failed_child
 from holdfast.flow.results import NOTHING, last_result
+from holdfast.ports.records import one_record
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
 
@@ -45,7 +46,7 @@ class Parents:
 
         The record is kept if the parent fails: when it is started again, only its children are.
         """
-        body = await self._store.record(BODY, claim.task_id)
+        body = await one_record(self._store, BODY, claim.task_id)
         if body is None:
             return None
         failed = await self._failed(claim, flow.children or _BY_DEFAULT)
@@ -60,7 +61,7 @@ class Parents:
         parent = await self._store.get(parent_id)
         if parent is None:
             return not_kept(parent_id), None
-        if parent.state not in TERMINAL or await self._store.record(BODY, parent_id):
+        if parent.state not in TERMINAL or await one_record(self._store, BODY, parent_id):
             return None
         return Dropped(Reason.DEPENDENCY_FAILED, blame(parent)), parent
 

@@ -16,6 +16,7 @@ from holdfast.core.flow import IN_PAYLOAD, Body, Flow, flow_of, with_values
 from holdfast.core.lifecycle import Dropped, Outcome, Stopped
 from holdfast.core.task import Cause, Reason, Task
 from holdfast.flow.children import failed_child
+from holdfast.flow.debouncing import superseded
 from holdfast.flow.parents import Parents
 from holdfast.flow.results import NotKept, named_by, read_tasks, values_of
 from holdfast.ports.store import Store
@@ -47,15 +48,9 @@ class Starter:
         if claim.cancel_requested:
             return Stopped()
         flow = flow_of(claim.payload) or _NO_FLOW
-        if claim.attempt > 1 and claim.cause in GOES_ON:
-            ended = await self._parents.after_body(claim, flow)
-            if ended is not None:
-                return ended
-        if flow.rest_of is not None:
-            sibling = await failed_child(self._store, flow.rest_of)
-            if sibling is not None:
-                dropped = Dropped(Reason.DEPENDENCY_FAILED, blame(sibling))
-                return self._because_of(claim, dropped, sibling)
+        ended = await self._without_a_look_at_others(claim, flow)
+        if ended is not None:
+            return ended
         wanted = dict.fromkeys(
             [*(task_id for task_id, _ in flow.after), *named_by(flow.results.values())]
         )
@@ -76,6 +71,19 @@ class Starter:
         except NotKept as gone:
             return not_kept(gone.task_id)
         return claim._replace(payload=with_values(claim.payload, values))
+
+    async def _without_a_look_at_others(self, claim: Claim, flow: Flow) -> Outcome | None:
+        """How it ends because of itself, its key or its siblings; None if it goes on."""
+        if claim.attempt > 1 and claim.cause in GOES_ON:
+            ended = await self._parents.after_body(claim, flow)
+            if ended is not None:
+                return ended
+        if flow.rest_of is not None:
+            sibling = await failed_child(self._store, flow.rest_of)
+            if sibling is not None:
+                dropped = Dropped(Reason.DEPENDENCY_FAILED, blame(sibling))
+                return self._because_of(claim, dropped, sibling)
+        return await superseded(self._store, flow, claim.task_id)
 
     def _because_of(self, claim: Claim, outcome: Outcome, task: Task | None) -> Outcome:
         """What is dropped is noted with its culprit."""

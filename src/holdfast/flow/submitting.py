@@ -26,6 +26,7 @@ from holdfast.definitions.middleware import Installed
 from holdfast.definitions.planning import Plan, fingerprint, planned, planned_parent
 from holdfast.errors import IdempotencyConflict, InvalidOption, RecordConflict
 from holdfast.ports.dispatcher import Dispatcher, work_for
+from holdfast.ports.records import one_record
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
 
@@ -101,7 +102,7 @@ class Composer:
 
     async def _stored_before(self, guard: _Guard) -> Added | _Guard:
         """The composition that has the key, or the guard to try with if nobody has it any more."""
-        record = await self._store.record(CHORE, chore_key(FORGET_KEY, guard.key))
+        record = await one_record(self._store, CHORE, chore_key(FORGET_KEY, guard.key))
         if record is None:
             return guard._replace(version=0)
         _, said = read_chore(record)

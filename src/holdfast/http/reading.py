@@ -16,9 +16,8 @@ TOKEN = JsonForm(store_answers.TokenAnswer, RemoteToken)
 
 
 def submitted(data: Json) -> Submitted:
-    outcome = SubmitOutcome(data["existing_by"] if data["existing"] else SubmitOutcome.CREATED)
     told = (data["queue_position"], data.get("trace_id"))
-    return Submitted(data["task_id"], outcome, State(data["status"]), *told)
+    return Submitted(data["task_id"], SubmitOutcome(data["outcome"]), State(data["status"]), *told)
 
 
 def steered(data: Json) -> RemoteTask | BriefTask:

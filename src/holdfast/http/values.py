@@ -26,7 +26,7 @@ class Submitted(NamedTuple):
 
     @property
     def created(self) -> bool:
-        return self.outcome is SubmitOutcome.CREATED
+        return self.outcome.is_new
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,14 +14,16 @@ from uuid import UUID
 from holdfast.bounds import BoundWords, read_bounds
 from holdfast.core.attempt import History
 from holdfast.core.duration import Duration
+from holdfast.core.events import Emitted
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.flow import When
 from holdfast.core.ids import is_task_id
 from holdfast.core.lifecycle import is_terminal
+from holdfast.core.limit_state import LimitChange, LimitDetails, LimitPage
 from holdfast.core.limits import UNLIMITED
 from holdfast.core.query import Order
 from holdfast.core.stats import QueueStats, Stats
-from holdfast.core.store_answers import QUEUE, WORKER
+from holdfast.core.store_answers import EMITTED, LIMIT, LIMIT_CHANGE, QUEUE, WORKER
 from holdfast.core.task import Json, Priority, State
 from holdfast.core.task_answers import HISTORY, TREE
 from holdfast.core.tree import TaskTree
@@ -29,7 +31,8 @@ from holdfast.core.why import Why
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.handle import Handle, TaskRef
 from holdfast.definitions.options import Options, Tags, Unlimited, read_options
-from holdfast.definitions.readers import read_duration
+from holdfast.definitions.readers import read_duration, read_event, read_event_key
+from holdfast.definitions.step_verbs import EventKey
 from holdfast.errors import ResultTimeout, TaskCancelled, TaskFailed, TaskNotFound
 from holdfast.filters import JSON_WORDS, FilterKeywords, read_id
 from holdfast.http import reading
@@ -38,6 +41,8 @@ from holdfast.http.talk import Pause, Talk, ask
 from holdfast.http.values import BriefTask, RemotePage, RemoteTask, RemoteToken, Submitted
 
 TASKS = "/api/v1/tasks"
+LIMITS = "/api/v1/limits"
+EVENTS = "/api/v1/events"
 FIRST_LOOK, LAST_LOOK = 0.05, 2.0
 """Seconds between two looks at a task whose result is waited for; they grow by half."""
 
@@ -209,6 +214,14 @@ class Verbs:
         """Forget matching tasks for good, dead letters unless `state` says otherwise; how many."""
         return (yield from _act("discard", words, dry_run=dry_run))
 
+    def emit(self, event: str, key: EventKey, payload: Json = None) -> Talk[Emitted]:
+        """Say that something has happened: tasks that wait for this event, or will, go on with the
+        payload. Of several emits of one event and key the first counts.
+        """
+        one = read_event_key("key", key)
+        body = {"event": read_event("event", event), "key": one, "payload": payload}
+        return EMITTED.read((yield from ask("POST", EVENTS, body=body, repeatable=True)))
+
     def stats(self) -> Talk[Stats]:
         """The store in numbers, at most a second old."""
         return reading.stats((yield from ask("GET", "/api/v1/queue/stats")))
@@ -227,6 +240,27 @@ class Verbs:
         """Undo `pause`. False if it was not paused."""
         path = f"/api/v1/queues/{quote(queue, safe='')}/resume"
         return bool((yield from ask("POST", path))["changed"])
+
+    def limits(self, *, after: str = "", limit: int = 100) -> Talk[LimitPage]:
+        """The limits, rates, shares and breakers that somebody uses or has set, by name."""
+        query = {"limit": str(limit)} | ({"after": after} if after else {})
+        data = yield from ask("GET", LIMITS, query=query)
+        return LimitPage(limits=tuple(map(LIMIT.read, data["limits"])), next=data["next"])
+
+    def limit(self, name: str) -> Talk[LimitDetails]:
+        """One of them, with who holds it and who waits; `ServiceError` (404) if there is none."""
+        data = yield from ask("GET", _limit(name))
+        holders, waiters = tuple(data["holders"]), tuple(data["waiters"])
+        return LimitDetails(limit=LIMIT.read(data), holders=holders, waiters=waiters)
+
+    def set_limit(self, name: str, value: int | str) -> Talk[LimitChange]:
+        """How many may pass from now on, until `unset_limit`; of a breaker "open" or "closed"."""
+        body = {"state" if isinstance(value, str) else "capacity": value}
+        return LIMIT_CHANGE.read((yield from ask("PUT", _limit(name), body=body)))
+
+    def unset_limit(self, name: str) -> Talk[LimitChange]:
+        """Undo `set_limit`."""
+        return LIMIT_CHANGE.read((yield from ask("DELETE", _limit(name))))
 
     def workers(self) -> Talk[Sequence[WorkerInfo]]:
         """All workers known, newest first, dead and stopped ones too until they are pruned."""
@@ -360,6 +394,10 @@ def _act(action: str, words: FilterKeywords, *, dry_run: bool, **more: Json) -> 
         }  # what the server would take it for, but must be said
     body = {"action": action, "filter": which, "dry_run": dry_run, **more}
     return int((yield from ask("POST", f"{TASKS}/actions", body=body))["tasks"])
+
+
+def _limit(name: str) -> str:
+    return f"{LIMITS}/{quote(name, safe='')}"
 
 
 def _task(task_id: TaskRef) -> str:

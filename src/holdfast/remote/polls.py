@@ -16,12 +16,17 @@ from holdfast.core.attempt import Claim, Claimed
 from holdfast.core.lifecycle import Outcome
 from holdfast.core.task import WorkerId
 from holdfast.engine.napping import Napper
+from holdfast.errors import StoreUnavailable
+from holdfast.flow.breakers import Breakers, given_back
 from holdfast.flow.starting import must_look
+from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
-from holdfast.ports.store import TaskStore
+from holdfast.ports.store import Store
 from holdfast.remote.leases import Leases
 from holdfast.remote.registrations import Registrations, RemoteWorker
 from holdfast.remote.waiting import LongPoll, WaitingPolls
+
+log = EventLog("holdfast.remote")
 
 _Key = tuple[tuple[str, ...] | None, frozenset[str]]
 
@@ -31,7 +36,7 @@ class Polls:
 
     def __init__(
         self,
-        store: TaskStore,
+        store: Store,
         dispatcher: Dispatcher,
         registrations: Registrations,
         leases: Leases,
@@ -39,6 +44,7 @@ class Polls:
         poll: float,
         on_claimed: Callable[[Sequence[Claim]], None],
         look: Callable[[Claim], Awaitable[Claim | Outcome]],
+        breakers: Breakers,
     ) -> None:
         self._store = store
         self._dispatcher = dispatcher
@@ -47,6 +53,7 @@ class Polls:
         self._every = poll
         self._on_claimed = on_claimed
         self._look = look
+        self._breakers = breakers
         self._waiting: dict[_Key, WaitingPolls] = {}
         self._polls: dict[WorkerId, list[LongPoll]] = {}
         self._tasks: set[asyncio.Future[Any]] = set()
@@ -150,12 +157,23 @@ class Polls:
             )
             self._on_claimed(claimed.claims)
             try:
-                to_run = await self._looked_at(claimed.claims)
+                to_run = await self._looked_at(await self._admitted(claimed.claims))
             except BaseException:
                 await to_the_end(self._leases.give_back(claimed.claims))
                 raise
             if to_run or not claimed.claims or poll.is_closing:
                 return claimed, to_run
+
+    async def _admitted(self, claims: Sequence[Claim]) -> Sequence[Claim]:
+        """Those that no breaker keeps from running; the others go back."""
+        if not self._breakers.has_shut:
+            return claims
+        claims, kept = await self._breakers.admit(claims)
+        try:
+            await self._leases.settle([(claim, given_back()) for claim in kept])
+        except StoreUnavailable as error:
+            log.warning("tasks.not_given_back", tasks=len(kept), error=str(error))
+        return claims
 
     async def _looked_at(self, claims: Sequence[Claim]) -> Sequence[Claim]:
         """Those that are to be run, of claims that may have to do with other tasks; the others have

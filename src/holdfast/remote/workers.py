@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from holdfast.announcing import Announcer
+from holdfast.asyncio_tools.shield import to_the_end
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.fleet import HTTP, WorkerInfo, WorkerStatus, held_by, is_internal
 from holdfast.core.query import running_on
@@ -19,6 +20,7 @@ from holdfast.engine.judging import Judge
 from holdfast.engine.settling import Settling
 from holdfast.engine.waking import Waker
 from holdfast.errors import InvalidOption, WorkerGone
+from holdfast.flow.breakers import Breakers
 from holdfast.flow.starting import Starter
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
@@ -27,8 +29,9 @@ from holdfast.remote.leases import Leases
 from holdfast.remote.polls import Polls
 from holdfast.remote.registrations import Registrations, RemoteWorker
 from holdfast.remote.results import Results
+from holdfast.remote.steps import RemoteSteps
 from holdfast.remote.timeouts import TimeoutEnforcer
-from holdfast.remote.values import Heartbeat, Registration, RemoteResult, TakenResult
+from holdfast.remote.values import Heartbeat, Registration, RemoteResult, RemoteStep, TakenResult
 from holdfast.settings import EVERY_QUEUE, Settings
 
 log = EventLog("holdfast.remote")
@@ -67,13 +70,25 @@ class RemoteWorkers:
         """How many seconds an attempt may take, if there is a limit."""
         # It must tell others of all that they would not find soon by looking: it runs nothing.
         self._waker = Waker(dispatcher.wake, nudge=self._nudge, ahead=settings.poll)
-        settling = Settling(store, judge, self._waker, self._announcer)
-        self._leases = Leases(store, settling, judge.timeout_of, grace=grace)
+        self.breakers = Breakers(store, registry)
+        """Maintenance too: let every server process run it."""
+        settling = Settling(
+            store, judge, self._waker, self._announcer, on_saved=self.breakers.ended
+        )
+        self._leases = Leases(
+            store,
+            settling,
+            judge.timeout_of,
+            grace=grace,
+            needs_payload=self.breakers.needs_payload,
+        )
         self._registrations = Registrations(store, heartbeat=settings.heartbeat)
+        self._steps = RemoteSteps(store, keep=settings.retention)
         self._results = Results(
             store,
             self._leases,
             judge,
+            self._steps,
             max_result=settings.max_result,
             window=settings.idempotency_window,
             keep=settings.dead_letter_retention,
@@ -87,6 +102,7 @@ class RemoteWorkers:
             poll=settings.poll,
             on_claimed=self._claimed,
             look=Starter(store, settings).start,
+            breakers=self.breakers,
         )
         self.timeouts = TimeoutEnforcer(store, self._registrations, self._leases, judge)
         """The maintenance that only a server does. Let every server process run it."""
@@ -158,6 +174,14 @@ class RemoteWorkers:
             self._registrations.forget(worker_id)
             raise
 
+    async def recorded(self, claims: Sequence[Claim]) -> Mapping[TaskId, Sequence[RemoteStep]]:
+        """What earlier attempts of these recorded; if that cannot be read, the claims go back."""
+        try:
+            return await self._steps.recorded(claims)
+        except BaseException:
+            await to_the_end(self.give_back(claims))
+            raise
+
     async def give_back(self, claims: Sequence[Claim]) -> None:
         """Hand back what nobody received, uncharged."""
         await self._leases.give_back(claims)
@@ -191,11 +215,10 @@ class RemoteWorkers:
         """
         worker = await self._registrations.alive(worker_id)
         self._registrations.heard(worker)
-        drain = await self._registrations.is_leaving(worker)
-        if status is WorkerStatus.DRAINING and not drain:
+        stop = dict.fromkeys(await self._registrations.to_stop(worker))
+        if status is WorkerStatus.DRAINING and not worker.is_leaving:
             await self._registrations.leave(worker)
         await self._registrations.beat(worker)
-        stop = dict.fromkeys(await self._store.cancel_requests(worker_id))
         self._leases.mark_cancelled(worker_id, stop)
         if reports:
             refused = await self._store.report(list(map(self._bounded, reports)))
@@ -221,7 +244,7 @@ class RemoteWorkers:
         await self._polls.dismiss(worker_id)
         left = await self._store.count(running_on(worker_id), limit=MOST_RUNNING)
         if not left:
-            await self._store.retire(worker_id)
+            await self._store.beat(worker_id, status=WorkerStatus.STOPPED)
             self._registrations.forget(worker_id)
         return left
 

@@ -53,6 +53,7 @@ _SUBMIT: Final = Rule((Scope.SUBMIT,), WhenBound.OWN)
 _STEER_ONE: Final = Rule((Scope.SUBMIT, Scope.OPERATE), WhenBound.OWN)
 _STEER: Final = Rule((Scope.OPERATE,), WhenBound.OWN)
 _READ_ALL: Final = Rule((Scope.READ,), WhenBound.REFUSED)
+_SUBMIT_ALL: Final = Rule((Scope.SUBMIT,), WhenBound.REFUSED)
 _STEER_ALL: Final = Rule((Scope.OPERATE,), WhenBound.REFUSED)
 _ADMIN: Final = Rule((Scope.ADMIN,), WhenBound.REFUSED)
 _WORKER: Final = Rule((Scope.WORKER,), WhenBound.OWN)
@@ -75,12 +76,15 @@ TABLE: Final[Mapping[str, Mapping[str, Rule | None]]] = {
     "/api/v1/queues": {"GET": _READ_ALL},
     "/api/v1/queues/{queue}/pause": {"POST": _STEER_ALL},
     "/api/v1/queues/{queue}/resume": {"POST": _STEER_ALL},
+    "/api/v1/limits": {"GET": _READ_ALL},
+    "/api/v1/limits/{limit:path}": {"GET": _READ_ALL, "PUT": _STEER_ALL, "DELETE": _STEER_ALL},
     "/api/v1/workers": {"GET": _READ_ALL},
     "/api/v1/workers/{worker_id}/drain": {"POST": _STEER_ALL},
     "/api/v1/dead-letters": {"GET": _READ},
     "/api/v1/dead-letters/replay": {"POST": _STEER},
     "/api/v1/dead-letters/discard": {"POST": _STEER},
     "/api/v1/dead-letters/{task_id}/replay": {"POST": _STEER},
+    "/api/v1/events": {"POST": _SUBMIT_ALL},
     "/api/v1/tokens": {"GET": _ADMIN, "POST": _ADMIN},
     "/api/v1/tokens/{token_id}": {"DELETE": _ADMIN},
     "/internal/workers/register": {"POST": _WORKER},
@@ -89,7 +93,7 @@ TABLE: Final[Mapping[str, Mapping[str, Rule | None]]] = {
     "/internal/workers/{worker_id}/heartbeat": {"POST": _WORKER},
     "/internal/workers/{worker_id}/drain": {"POST": _WORKER},
 }
-"""Path → method → the rule; None is open to everybody."""
+"""Path → method → the rule; None is open to everybody. What is `:path` may have slashes in it."""
 
 Methods = Mapping[str, Rule | None]
 Check = Callable[[str], Awaitable[Token | None]]
@@ -97,7 +101,7 @@ Check = Callable[[str], Awaitable[Token | None]]
 TOKEN: Final = "holdfast.token"  # noqa: S105 - the key in the ASGI scope, no secret
 _FIXED: Final = {path: methods for path, methods in TABLE.items() if "{" not in path}
 _WITH_PARTS: Final = [
-    (re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), methods)
+    (re.compile(re.sub(r"\{\w+\}", "[^/]+", re.sub(r"\{\w+:path\}", ".+", path))), methods)
     for path, methods in TABLE.items()
     if "{" in path
 ]

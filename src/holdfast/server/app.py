@@ -29,7 +29,9 @@ from holdfast.server.problems import Problems, Refused
 from holdfast.server.routes import (
     actions,
     dead_letters,
+    emit,
     health,
+    limits,
     queues,
     submit,
     tasks,
@@ -46,9 +48,11 @@ ROUTERS = (
     tasks.routes.router,
     events.routes.router,
     queues.routes.router,
+    limits.routes.router,
     workers.routes.router,
     workers_http.routes.router,
     dead_letters.routes.router,
+    emit.routes.router,
     tokens.routes.router,
     health.router,
 )

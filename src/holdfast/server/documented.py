@@ -104,6 +104,7 @@ def parameters_of(names: Iterable[str], query: Shape[Any] | None) -> list[Json]:
 IN_PATHS: Final[Mapping[str, Json]] = {
     "task_id": {"type": "string", "format": "uuid"},
     "queue": {"type": "string", "minLength": 1, "maxLength": 200},
+    "limit": {"type": "string", "minLength": 1},
     "worker_id": {"type": "string", "minLength": 1},
     "token_id": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
 }

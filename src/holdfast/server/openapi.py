@@ -66,9 +66,10 @@ def page(app: FastAPI, holdfast: Holdfast, version: str) -> dict[str, Any]:
     made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     made["security"] = [{"token": []}]
     _describe_submit(made["paths"][TASKS]["post"], holdfast, schemas)
+    rules = {path.replace(":path}", "}"): methods for path, methods in TABLE.items()}
     for path, methods in made["paths"].items():
         for method, operation in methods.items():
-            needed = TABLE.get(path, {}).get(method.upper())
+            needed = rules.get(path, {}).get(method.upper())
             if needed is None:
                 operation["security"] = []
             else:

@@ -22,7 +22,7 @@ SPELLED: Final = ConfigDict(extra="forbid")
 """For queries, where everything is text."""
 EXACT: Final = 2**53
 """Up to here a float is the integer it looks like."""
-FREE: Final = frozenset({"parameters", "result"})
+FREE: Final = frozenset({"parameters", "result", "payload"})
 """Members that hold whatever the client likes."""
 MOST_MEMBERS: Final = 50_000
 REFERENCE: Final = "#/components/schemas/{model}"

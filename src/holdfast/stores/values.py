@@ -110,7 +110,7 @@ def reported(task: Task, report: Report) -> Task:
 
 
 def renewed(task: Task, due: int, head_start: int) -> Task:
-    """An ended task as an operator starts it again. Its first end was counted; this one is not."""
+    """An ended task as an operator starts it again."""
     return replace(
         task,
         state=State.QUEUED,
@@ -126,7 +126,6 @@ def renewed(task: Task, due: int, head_start: int) -> Task:
         reason=None,
         progress=None,
         cancel_requested=False,
-        counts=(),
     )
 
 

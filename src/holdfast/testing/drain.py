@@ -23,6 +23,7 @@ from holdfast.core.attempt import Claim, Report
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.lifecycle import (
     UNFINISHED,
+    Deferred,
     Dropped,
     Failed,
     Outcome,
@@ -34,10 +35,13 @@ from holdfast.core.lifecycle import (
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Json, State, TaskError, TaskId, WorkerId
 from holdfast.definitions.context import Context, enter_context
+from holdfast.definitions.steps import Deferral, StepHost
 from holdfast.engine.judging import Judge, bringing, refused_follow_up
 from holdfast.errors import HoldfastError
 from holdfast.flow.bodies import after_its_body, is_body_first
 from holdfast.flow.starting import Starter, must_look
+from holdfast.flow.stored_steps import StoredSteps
+from holdfast.flow.trees import Trees
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.worker.middleware import around_run, around_settle
@@ -139,7 +143,7 @@ class Drain:
             found = await store.claim(WORKER, queues=None, capabilities=self._capabilities, limit=1)
             if found.claims:
                 return found.claims[0]
-            if await self._learned(store):
+            if await self._learned(store) or await self._did_chores(store):
                 continue
             if until == "idle" or found.next_due is None:
                 return None
@@ -153,6 +157,13 @@ class Drain:
         self._capabilities |= needed
         return is_new
 
+    async def _did_chores(self, store: Store) -> bool:
+        """Finish what takes several steps, as every worker does beside its work."""
+        dispatcher = (await self._app.verbs()).dispatcher
+        chores = Trees(store, dispatcher, self._app.settings).chores
+        await chores.round()
+        return chores.done > 0
+
     async def _ran(self, store: Store, claim: Claim, *, reraise: bool) -> Ran:
         reports: list[Report] = []
         raised: list[Exception] = []
@@ -165,7 +176,8 @@ class Drain:
         elif definition is None:
             outcome = unknown(claim.name, self._app.registry.suggest(claim.name))
         else:
-            run = Run(looked_at, definition, None, reports.append)
+            host = self._step_host(store)
+            run = Run(looked_at, definition, None, reports.append, step_host=host)
             execute = around_run(self._app.registry, lambda run: _attempt(run, raised.append))
             outcome = await execute(run)
             window = definition.home.settings.idempotency_window
@@ -188,11 +200,17 @@ class Drain:
             error=outcome.error if isinstance(outcome, _WITH_ERROR) else None,
         )
 
+    def _step_host(self, store: Store) -> StepHost:
+        settings = self._app.settings
+        return StoredSteps(store, settings.max_result, settings.retention)
+
     async def _save(self, store: Store, claim: Claim, outcome: Outcome) -> State:
         judge = Judge(self._app.registry, self._app.settings, draw=_no_jitter)
         settlement = around_settle(self._app.registry, judge.settle)(claim, outcome)
         for refusal in await store.save([settlement]):
-            settlement = judge.settle(claim, refused_follow_up(refusal))
+            sleeps = isinstance(outcome, Deferred) and outcome.behind is None
+            again = Deferred() if sleeps else refused_follow_up(refusal)
+            settlement = judge.settle(claim, again)
             await store.save([settlement])
         task = await store.get(claim.task_id)
         return settlement.state if task is None else task.state
@@ -206,6 +224,8 @@ async def _attempt(run: Run, raised: Callable[[Exception], None]) -> Outcome:
         args, kwargs = definition.load(run.claim.payload)
         async with limit:
             value = await _called(run, args, kwargs)
+    except Deferral as deferral:
+        return judge(definition, run.claim.payload, deferral)
     except Exception as error:  # noqa: BLE001 - whatever a handler raises is the task's outcome
         if limit.expired():
             run.stop(StopReason.TIMED_OUT)
@@ -225,7 +245,8 @@ async def _called(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         args = (context, *args)
     if definition.is_async:
         body = definition.handler(*args, **kwargs)
-        return await asyncio.get_running_loop().create_task(body, context=variables)
+        run.line = task = asyncio.get_running_loop().create_task(body, context=variables)
+        return await task
     return variables.run(definition.handler, *args, **kwargs)
 
 

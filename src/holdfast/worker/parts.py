@@ -6,7 +6,7 @@ Made inside the running loop, once per `Worker.run()`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from holdfast.announcing import Announcer
@@ -18,7 +18,9 @@ from holdfast.core.unfit import offered_again_in
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
 from holdfast.engine.waking import Waker, also_tell
+from holdfast.flow.breakers import Breakers
 from holdfast.flow.starting import Starter
+from holdfast.flow.trees import Trees
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
@@ -35,10 +37,11 @@ from holdfast.worker.middleware import around_run, around_settle
 from holdfast.worker.outcomes import Outcomes
 from holdfast.worker.pace import Pace
 from holdfast.worker.reporter import Reporter
-from holdfast.worker.requests import CancelWatch
+from holdfast.worker.requests import RequestWatch
 from holdfast.worker.run import Run, Runner
 from holdfast.worker.settler import Settler
 from holdfast.worker.slots import Slots
+from holdfast.worker.steps import WorkerSteps
 from holdfast.worker.threads import ThreadRunner
 from holdfast.worker.transactions import WorkerTransactionHost
 
@@ -60,6 +63,7 @@ class Parts:
         burst: bool,
         kind: str,
         start_heartbeat: StartHeartbeat,
+        send_home: Callable[[], None],
     ) -> None:
         loop = asyncio.get_running_loop()
         known = frozenset(map(knows, registry))
@@ -82,6 +86,7 @@ class Parts:
             on_lost=self._lost,
         )
         self.reporter = Reporter(store, loop, self.membership.refused)
+        self.steps = WorkerSteps(store, loop, settings, self.membership.refused)
         self.settler = Settler(
             store,
             self.reporter,
@@ -92,13 +97,17 @@ class Parts:
         self._store = store
         self.waker = Waker(dispatcher.wake, nudge=self._nudge)
         self.forgetter = Forgetter(store, registry)
+        self.chores = Trees(store, dispatcher, settings).chores
+        self.breakers = Breakers(store, registry)
         self.outcomes = Outcomes(
             registry,
             settings,
             save=self.settler.put,
             waker=self.waker,
             forget=self.forgetter.note,
+            hurry=self.chores.hurry,
             announcer=self._announcer,
+            breakers=self.breakers,
         )
         settle = around_settle(registry, self.outcomes.enter)
         self._coroutines = CoroutineRunner(loop, self.deadlines, self._still_runs)
@@ -119,6 +128,7 @@ class Parts:
             announcer=self._announcer,
             stop_grace=settings.stop_grace,
             host=WorkerTransactionHost(store, loop, self.reporter, self.outcomes.completed),
+            step_host=self.steps,
         )
         self.feeder = Feeder(
             store,
@@ -131,15 +141,18 @@ class Parts:
             slots=self.slots,
             settler=self.settler,
             settle=settle,
+            chores=self.chores,
+            breakers=self.breakers,
             burst=burst,
         )
         self._hears_no_more = also_tell(store, self._passed_on)
-        self.cancels = CancelWatch(
+        self.requests = RequestWatch(
             store,
             membership=self.membership,
             slots=self.slots,
             buffer=self.buffer,
             settle=settle,
+            send_home=send_home,
         )
         self.loop_watch = LoopWatch(
             store,
@@ -161,6 +174,7 @@ class Parts:
             self._count()
         for runner in self._elsewhere.values():
             await runner.close()
+        await self.steps.close()
 
     # The parts know each other in a circle; these are called only once all of them are made.
 

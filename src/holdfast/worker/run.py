@@ -24,6 +24,7 @@ from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Outcome
 from holdfast.core.task import Cost, Progress
 from holdfast.definitions.definition import Definition
+from holdfast.definitions.steps import StepHost
 from holdfast.definitions.stopping import Stopping
 from holdfast.errors import AttemptTimeout, LeaseLost
 from holdfast.worker.transactions import Completion, Transacting, TransactionHost
@@ -72,6 +73,7 @@ class Run(Transacting):
         started: float = 0.0,
         host: TransactionHost | None = None,
         grace: float = 0.0,
+        step_host: StepHost | None = None,
     ) -> None:
         self.claim = claim
         self.definition = definition
@@ -86,6 +88,9 @@ class Run(Transacting):
         self._reports = reports
         self._host = host
         self._transaction = None
+        self._step_host = step_host
+        self._steps = None
+        self.line = None
         self._stopping: Stopping | None = None
         self._grace = grace
 

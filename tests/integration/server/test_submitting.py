@@ -33,6 +33,7 @@ def test_a_submitted_task_is_acknowledged_and_runs(either_server: LiveServer) ->
         "task_id": task_id,
         "status": "queued",
         "queue_position": 1,
+        "outcome": "created",
         "existing": False,
         "trace_id": task_id.replace("-", ""),
     }

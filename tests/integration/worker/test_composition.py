@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 
 from tests.integration.worker.workshop import Workshop
-from tests.kit.weaving import chained, linked, one, stored
+from tests.kit.weaving import chained, family, linked, one, parent, stored
 
+from holdfast.core.flow import Body, OnFailure
 from holdfast.core.task import AttemptEnd, Reason, State
 from holdfast.definitions.context import Context
+from holdfast.flow.bodies import BODY
+from holdfast.ports.records import one_record
 
 
 async def test_a_chain_runs_through_async_and_sync_handlers_alike(shop: Workshop) -> None:
@@ -102,3 +105,77 @@ async def test_a_retry_gets_the_results_again(shop: Workshop) -> None:
     await shop.drain()
 
     assert (await shop.get(last.id)).result == b"[2,2]"
+
+
+async def test_a_parent_ends_after_the_children_that_its_handler_submitted(shop: Workshop) -> None:
+    @shop.task(name="hop")
+    async def hop(x: int) -> int:
+        return x + 1
+
+    @shop.task(name="split")
+    async def split(ctx: Context, n: int) -> int:
+        for number in range(n):
+            ctx.submit_child(hop, number)
+        return n
+
+    @shop.task(name="split_sync")
+    def split_sync(ctx: Context, n: int) -> int:
+        ctx.submit_child(split, n)
+        return n
+
+    task = await shop.submit(split_sync, 3)
+
+    async with shop.working(poll=600.0):
+        done = await shop.reaches(task, State.COMPLETED)
+
+    assert (done.result, done.attempt, done.charged) == (b"3", 2, 0)
+    ends = [attempt.ended for attempt in await shop.attempts(task)]
+    assert ends == [AttemptEnd.RELEASED, AttemptEnd.COMPLETED]
+
+
+async def test_a_body_that_goes_before_its_children_brings_its_result_along(
+    shop: Workshop,
+) -> None:
+    @shop.task(name="hop")
+    def hop(x: int) -> int:
+        return x + 1
+
+    father = parent("hop", {"x": 1}, body=Body.BEFORE)
+    children = [linked("hop", {"x": n}, body_of=father) for n in range(3)]
+    await shop.store.commit(stored(family(father, children)))
+
+    await shop.drain()
+
+    done = await shop.get(father.id)
+    assert (done.state, done.result) == (State.COMPLETED, b"2")
+    assert await one_record(shop.store, BODY, father.id) is None
+
+
+async def test_the_rest_is_cancelled_when_a_child_fails_and_what_runs_is_stopped(
+    shop: Workshop,
+) -> None:
+    started = asyncio.Event()
+
+    @shop.task(name="break")
+    async def broken() -> int:
+        await started.wait()
+        raise ValueError("no luck")
+
+    @shop.task(name="long")
+    async def long() -> None:
+        started.set()
+        await asyncio.sleep(60)
+
+    father = parent(on_failure=OnFailure.CANCEL_REST)
+    bad = linked("break", rest_of=father)
+    running = linked("long", rest_of=father)
+    later = linked("long", rest_of=father, delay=3600.0)
+    await shop.store.commit(stored(family(father, [bad, running, later])))
+
+    async with shop.working(poll=600.0):
+        done = await shop.reaches(father.id, State.FAILED)
+
+    assert done.error is not None
+    assert bad.id in done.error.message
+    assert (await shop.get(running.id)).state is State.CANCELLED
+    assert (await shop.get(later.id)).reason is Reason.DEPENDENCY_FAILED

@@ -17,7 +17,7 @@ from tests.kit.simulation.observed import ObservedStore
 from tests.kit.simulation.world import Process, World
 
 from holdfast.core.attempt import CLASHES, Claim, Report, Settlement
-from holdfast.core.fleet import WorkerInfo
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.gate import Count
 from holdfast.core.ids import uuid7
 from holdfast.core.lifecycle import (
@@ -146,7 +146,8 @@ class Worker(Process):
                 await self._claim(self._id)
             await self.world.sleep((POLL if self._is_busy() else IDLE) * self.world.rng.random())
         if self._id is not None:
-            await self._insist(lambda: self.store.retire(self._id or WorkerId("")))
+            own = self._id
+            await self._insist(lambda: self.store.beat(own, status=WorkerStatus.STOPPED))
         self.alive = False
 
     def _is_busy(self) -> bool:
@@ -184,7 +185,7 @@ class Worker(Process):
                     self._id = None if self._id == worker_id else self._id
                     continue
                 if self._held:
-                    self._stopping.update(await self.store.cancel_requests(worker_id))
+                    self._stopping.update((await self.store.requests(worker_id)).cancel)
             except StoreUnavailable:
                 continue
 

@@ -77,7 +77,7 @@ class Gated:
         """A new group that all of these count down; or one that is there, and none of them."""
         if self._rng.random() < 0.3:
             return f"latch:{self._group()}", (), ()
-        self._groups += 1
+        self._groups += self._rng.random() < 0.7
         name = f"latch:{self._group(newest=True)}"
         unkeyed = (new._replace(unique_key=None, idempotency_key=None) for new in tasks)
         return name, [new._replace(counts=(name,)) for new in unkeyed], [Count(name, len(tasks))]

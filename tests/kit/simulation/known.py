@@ -109,7 +109,6 @@ class Known:
         self.cancel_requested = False
         self.retrying = False
         self.cause = Cause.OPERATOR
-        self.counts = ()
         self.become_eligible(now)
 
     def hurry(self, run_at: int, head_start: int, now: int) -> None:

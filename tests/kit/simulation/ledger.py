@@ -118,7 +118,10 @@ class Ledger(WatchesGates, WatchesWorkers):
         return expected is None or not (is_repeat or self.notes.clash(changes) is None)
 
     def _commit(
-        self, changes: Changes, ended: Callable[[], None] = lambda: None
+        self,
+        changes: Changes,
+        ended: Callable[[], None] = lambda: None,
+        behind: str | None = None,
     ) -> list[tuple[TaskId, SubmitOutcome]] | None:
         """Write it in the book, after what `ended` if it comes with that, and say what it must
         answer.
@@ -127,7 +130,7 @@ class Ledger(WatchesGates, WatchesWorkers):
         is_repeat = self.notes.is_repeat(changes, self.book.tasks)
         self.seen["commit repeated" if is_repeat else "commit"] += 1
         if not is_repeat:
-            gates.count(changes.ups, now)
+            gates.count(changes.ups, now, behind)
         ended()
         expected, fresh = self.book.expected_answers(changes.tasks, now)
         for new in fresh:
@@ -279,7 +282,7 @@ class Ledger(WatchesGates, WatchesWorkers):
             changed.append(known)
             due = now + (us(len(changed) / pace) if pace else 0)
             if known.place is Place.DONE:
-                self.book.gates.shut.add(f"latch:{known.new.id}")
+                self.book.gates.begun_again(known)
                 known.renew(due, head_starts[known.new.priority], now)
             else:
                 known.hurry(due, head_starts[known.new.priority], now)
@@ -391,7 +394,7 @@ class Ledger(WatchesGates, WatchesWorkers):
         if settlement.also is None:
             self._end(known, settlement)
         else:  # its tasks come after the end of this one, whose keys are free by then
-            self._commit(settlement.also, lambda: self._end(known, settlement))
+            self._commit(settlement.also, lambda: self._end(known, settlement), settlement.behind)
 
     def _end(self, known: Known, settlement: Settlement) -> None:
         now = self._clock.now_us()

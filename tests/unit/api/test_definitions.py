@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from holdfast import (
+    Breaker,
     Context,
     Fatal,
     InvalidArguments,
     InvalidOption,
+    Rate,
     UnknownTask,
     exponential,
     fixed,
@@ -89,6 +91,10 @@ class TestTheFunctionStaysItself:
 
             home = app
             stopping = Stopping()
+
+            @property
+            def steps(self) -> NoReturn:
+                raise NotImplementedError
 
             def transaction(self) -> NoReturn:
                 raise NotImplementedError
@@ -199,9 +205,19 @@ class TestOptions:
             timeout_growth=2, timeout_cap="3m", stop_grace="9s", retry=fixed("5s"),
             no_retry_for=KeyError, executor="process", memory_limit="64MiB", tags=["a", "b", "a"],
             requires={"gpu"}, unique=True, lock="doc:{doc}", secret_fields="doc", keep=False,
+            concurrency=1, rate=Rate(2, per="3s"), fair_by="{doc}", breaker=Breaker(at_least=4),
         )  # fmt: skip
         def task(doc: int) -> None: ...
 
+        @app.task(debounce="5s")
+        def late() -> None: ...
+
+        @app.task(throttle="5s")
+        def early() -> None: ...
+
+        assert late.coalescing is not None
+        assert early.coalescing is not None
+        assert (late.coalescing.seconds, early.coalescing.seconds) == (5.0, 5.0)
         assert task.queue == "mail"
         assert task.priority is Priority.NORMAL
         assert task.max_retries == 7
@@ -214,6 +230,7 @@ class TestOptions:
         assert (task.tags, task.requires) == (("a", "b"), frozenset({"gpu"}))
         assert task.secret_fields == ("doc",)
         assert task.keep is False
+        assert [str(maker.kind) for maker in task.limits] == ["limit", "rate", "share", "breaker"]
 
     def test_the_test_above_names_every_option(self) -> None:
         source = inspect.getsource(self.test_every_option_is_read)

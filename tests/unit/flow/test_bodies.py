@@ -11,6 +11,7 @@ from holdfast import Context, HoldfastError, State, context
 from holdfast.core.flow import Body, OnFailure
 from holdfast.core.task import Cause, NewTask, Reason, Task
 from holdfast.flow.bodies import BODY
+from holdfast.ports.records import one_record
 from holdfast.testing import MemoryApp
 
 
@@ -62,7 +63,7 @@ def test_children_start_when_the_body_has_returned_and_the_parent_ends_after_the
         0,
         Cause.RESUMED,
     )
-    assert app.wait_for(app.client.store.record(BODY, father.id)) is None
+    assert app.wait_for(one_record(app.client.store, BODY, father.id)) is None
 
 
 def test_children_of_a_body_that_failed_never_run_and_name_it(app: MemoryApp) -> None:

@@ -69,7 +69,16 @@ def test_too_many_requests_waits_as_long_as_it_is_told() -> None:
 
 
 def test_a_submit_is_repeated_only_with_an_idempotency_key() -> None:
-    done = reply(201, {"task_id": "t", "status": "queued", "queue_position": 1, "existing": False})
+    done = reply(
+        201,
+        {
+            "task_id": "t",
+            "status": "queued",
+            "queue_position": 1,
+            "outcome": "created",
+            "existing": False,
+        },
+    )
 
     answer, asked, _ = hold(Verbs().submit("f", {}, idempotency_key="k"), GONE, done)
     with pytest.raises(errors.StoreUnavailable):

@@ -146,7 +146,7 @@ class Stream:
 def _position(service: Service, client: Client, call: Part, added: Added) -> int | None:
     if not isinstance(call, Call) or call.options.after or call.results:
         return None  # it waits for others
-    if call.options.delay or call.options.run_at is not None:
+    if call.options.delay or call.options.run_at is not None or call.coalescing is not None:
         return None
     queue = call.options.queue or call.definition.queue
     priority = call.options.priority or call.definition.priority

@@ -25,6 +25,7 @@ from holdfast.core.attempt import (
     Settlement,
     clashed,
 )
+from holdfast.core.fleet import Requests
 from holdfast.core.gate import GateState
 from holdfast.core.lifecycle import (
     HURRIED,
@@ -212,11 +213,6 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NothingToOpen, NoTransactions):
         self._tell()
         return changed
 
-    async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
-        with self._lock:
-            running = (self._tasks[task_id] for task_id in sorted(self._places.running))
-            return [t.id for t in running if t.worker_id == worker_id and t.cancel_requested]
-
     async def requeue(
         self,
         where: TaskFilter,
@@ -325,6 +321,13 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NothingToOpen, NoTransactions):
 
     # Workers: the rest is in `fleet.py`.
 
+    async def requests(self, worker_id: WorkerId) -> Requests:
+        with self._lock:
+            worker = self._workers.get(worker_id)
+            running = (self._tasks[task_id] for task_id in sorted(self._places.running))
+            asked = [t.id for t in running if t.worker_id == worker_id and t.cancel_requested]
+            return Requests(asked, worker is not None and worker.drain_requested)
+
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         with self._lock:
             running = (self._tasks[task_id] for task_id in sorted(self._places.running))
@@ -388,7 +391,7 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NothingToOpen, NoTransactions):
                 _, also = self._plan(settlement.also, now)
             except CLASHES as clash:
                 return [clashed(settlement, clash)]
-            self._places.gates.count(also.ups, now)  # before its own end counts
+            self._places.gates.count(also.ups, now, settlement.behind)  # before its own end counts
         self._attempts[task.id][-1] = replace(
             self._attempts[task.id][-1],
             ended_at=as_time(now),

@@ -140,7 +140,10 @@ class Settles(KeepsRecords):
         for one in bringing:
             if one.also is not None and one.also.ups:
                 with _refused(one):
-                    effects.count((await self._decided(db, one.also))[0].ups)
+                    ups = (await self._decided(db, one.also))[0].ups
+                effects.count(ups)
+                if one.behind is not None and one.behind in {count.latch for count in ups}:
+                    effects[one.behind].closes_anew = True
         return effects
 
     async def _bring_along(self, db: Collections, one: Settlement) -> Moved:

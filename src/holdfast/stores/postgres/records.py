@@ -7,7 +7,7 @@ begins anew with what it finds then.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import asyncpg
@@ -15,7 +15,7 @@ import asyncpg
 from holdfast.core.attempt import CLASHES, Refusal, Settlement, clashed
 from holdfast.core.ids import is_task_id
 from holdfast.core.lifecycle import cancelled_instead
-from holdfast.core.record import Changes, Delete, Due, Kept, Name, Put, Record, decided
+from holdfast.core.record import Changes, Delete, Due, Kept, Name, Put, Record, decided, in_order
 from holdfast.core.task import Added, TaskId
 from holdfast.stores.columns import in_us, maybe_time, span_us
 from holdfast.stores.kill_points import reached
@@ -78,21 +78,21 @@ async def save(
     return _joined(answers)
 
 
-async def get(db: Connection, sql: Queries, kind: str, key: str) -> Record | None:
-    row = await db.fetchrow(sql["record"], kind, safe_text(key))
-    return None if row is None else _record(row)
-
-
 async def page(
     db: Connection,
     sql: Queries,
     kind: str,
     *,
     limit: int,
+    keys: Collection[str] | None,
     group: str | None,
     after: Record | None,
     newest_first: bool,
 ) -> Sequence[Record]:
+    if keys is not None:
+        rows = await db.fetch(sql["named_records"], kind, list(map(safe_text, keys)))
+        found = map(_record, rows)
+        return in_order(found, limit=limit, group=group, after=after, newest_first=newest_first)
     order = "newest" if newest_first else "oldest"
     edge = (None, None) if after is None else (after.sort, after.key)
     if group is None:
@@ -126,7 +126,7 @@ async def _save_together(
         mine = [cancelled_instead(s) if held.get(s.task_id) else s for s in mine]
         rightful = [s for s in mine if s.task_id in held]
         fresh = await _decided(db, sql, [s.also for s in rightful if s.also is not None])
-        await _count_up(db, sql, fresh)  # before their own ends count
+        await _count_up(db, sql, fresh, [s.behind for s in rightful])  # before their own ends count
         await settlements.stand_behind(db, sql, rightful)
         refused, passed = await settlements.save(db, sql, mine, now)
         reached("end-written")
@@ -161,9 +161,15 @@ async def _write(
     return answers, passed
 
 
-async def _count_up(db: Connection, sql: Queries, several: Sequence[_Decided]) -> None:
+async def _count_up(
+    db: Connection, sql: Queries, several: Sequence[_Decided], behind: Sequence[str | None] = ()
+) -> None:
+    """Latches that somebody is to stand `behind` are closed by that."""
     if ups := [count for each in several for count in each.changes.ups]:
-        await db.execute(sql["count_up"], *_columns(ups, 3))
+        columns = _columns(ups, 3)
+        if again := sorted(set(columns[0]).intersection(behind)):
+            await db.execute(sql["close_latches"], again)
+        await db.execute(sql["count_up"], *columns)
 
 
 def _columns(rows: Sequence[tuple[Any, ...]], number: int) -> list[list[Any]]:

@@ -19,7 +19,7 @@ from holdfast.core.task import Reason, State, Task, TaskId
 from holdfast.stores.columns import span_us
 from holdfast.stores.sqlite.eligible import IdleTask, end
 from holdfast.stores.sqlite.filters import narrowed, query
-from holdfast.stores.sqlite.gates import close_again, first_gate, let_pass
+from holdfast.stores.sqlite.gates import Leaving, count_again, first_gate, let_pass
 from holdfast.stores.sqlite.queries import (
     FILTERS,
     GATES,
@@ -104,7 +104,7 @@ def requeue(
             renewed.append((row["seq"], place, due, gate, rank))
     _renew(unit, renewed, now)
     run_many(unit.db, OPERATIONS["hurry"], hurried)
-    close_again(unit, [r["id"] for r in found if r["awaited"] and r["place"] == DONE])
+    count_again(unit, [_ended(row) for row in found if row["place"] == DONE])
     let_pass(unit, touched, now)
     return _tasks(unit, found)
 
@@ -146,6 +146,12 @@ def _to_requeue(db: sqlite3.Connection, where: TaskFilter) -> Iterator[sqlite3.R
         if row["unique_key"] is not None:
             taken.add(key)
         yield row
+
+
+def _ended(row: sqlite3.Row) -> Leaving:
+    awaited = row["id"] if row["awaited"] else None
+    failed = row["state"] != State.COMPLETED.value
+    return Leaving(DONE, None, None, 0, row["counts"], awaited, failed)
 
 
 def _to_forget(db: sqlite3.Connection, where: TaskFilter) -> Iterator[sqlite3.Row]:

@@ -236,7 +236,7 @@ def save_carefully(unit: Unit, settlements: Sequence[Settlement], now: int) -> S
             try:
                 if one.also is not None:
                     also = records.check(unit, one.also)
-                    count(unit, also.ups, now)  # before its own end counts
+                    count(unit, also.ups, now, one.behind)  # before its own end counts
             except CLASHES as clash:
                 changes.clashes.append(clashed(one, clash))
                 continue

@@ -153,6 +153,25 @@ class DeferSuite(StoreSuite):
         assert (await get(store, parent.task_id)).gates == behind(GROUP)
         assert await claim_ids(store, worker) == [parent.task_id]
 
+    async def test_a_latch_that_had_opened_is_closed_if_it_is_counted_up(
+        self, store: Store, worker: WorkerId
+    ) -> None:
+        """The body of a parent that was started anew has new children."""
+        parent = await started(store, worker)
+        await save(store, deferred(parent, group_of(new_task())))
+        await save(store, failure(await claim_one(store, worker), retriable=False))
+        await save(store, success(await claim_one(store, worker)))
+        await store.requeue(only(parent.task_id), limit=1, head_starts=HEAD_STARTS)
+        again = await claim_one(store, worker)
+
+        await save(store, deferred(again, group_of(new_task(), name="again")))
+
+        assert await state(store, parent.task_id) is State.BLOCKED
+        (latch,) = await store.gates(names=[GROUP], limit=1)
+        assert (latch.left, latch.failed, latch.is_open) == (1, 1, False)
+        await save(store, success(await claim_one(store, worker)))
+        assert await claim_ids(store, worker) == [parent.task_id]
+
     async def test_several_in_one_batch_each_with_what_it_brings(
         self, store: Store, worker: WorkerId
     ) -> None:

@@ -13,6 +13,8 @@ from typing import Protocol
 
 from holdfast.core.task import WorkerId
 from holdfast.errors import StoreUnavailable
+from holdfast.flow.coalescing import CoalescingSweeper
+from holdfast.flow.events import EventKeeper
 from holdfast.flow.tidying import Tidier
 from holdfast.flow.trees import Trees
 from holdfast.logs import EventLog, trace_of
@@ -65,8 +67,9 @@ def maintenance_agents(
         Rescuer(store, dispatcher, settings, own_id=own_id),
         Pruner(store, settings),
         Abandoner(store, settings),
-        Trees(store, dispatcher, settings).chores,
+        CoalescingSweeper(store),
         Tidier(store, settings),
+        EventKeeper(store, dispatcher.wake, settings),
     ]
 
 
@@ -74,5 +77,6 @@ async def maintain(
     store: Store, dispatcher: Dispatcher, settings: Settings, *, more: Sequence[Agent] = ()
 ) -> None:
     """Let them, and whoever else is given, do their rounds until cancelled."""
-    agents = [*maintenance_agents(store, dispatcher, settings), *more]
+    chores = Trees(store, dispatcher, settings).chores
+    agents = [*maintenance_agents(store, dispatcher, settings), chores, *more]
     await asyncio.gather(*(keep_ticking(agent) for agent in agents))

@@ -17,6 +17,7 @@ from datetime import datetime
 from typing import NamedTuple, assert_never
 
 from holdfast.core.attempt import Claim, Report
+from holdfast.core.gate import Gate, GateKind
 from holdfast.core.lifecycle import (
     Deferred,
     Dropped,
@@ -29,13 +30,14 @@ from holdfast.core.lifecycle import (
     Unfit,
     WorkerLost,
 )
-from holdfast.core.record import Changes
+from holdfast.core.record import Changes, Put
 from holdfast.core.task import Cause, Json, NewTask, Priority, Reason, TaskError
 
 HELLO, READY, REFUSED = "hello", "ready", "refused"
 RUN, OUTCOME = "run", "outcome"
 PROGRESS, COST, LOG, EXTEND, LOOKED = "progress", "cost", "log", "extend", "looked"
 HOLD, HELD, LET_GO, COMPLETED = "hold", "held", "let_go", "completed"
+ASK, ANSWER = "ask", "answer"
 
 _MARK = b"\xf7HF\x01"
 _START = struct.Struct("!4sIII")
@@ -125,13 +127,16 @@ def pack_outcome(outcome: Outcome, about: AttemptKey | None) -> Frame:
             return Frame(OUTCOME, {"is": "released", "delay": delay}, about=about)
         case Unfit():
             return Frame(OUTCOME, {"is": "unfit"} | asdict(outcome), about=about)
+        case Deferred(delay, None, also):
+            head = {"is": "deferred", "delay": delay, "also": _pack_changes(also)}
+            return Frame(OUTCOME, head, about=about)
         case TimedOut() | WorkerLost() | Stopped() | Deferred() | Dropped():
             raise ValueError(f"{outcome!r} is for the worker to say")
         case _:
             assert_never(outcome)
 
 
-def unpack_outcome(frame: Frame) -> Succeeded | Failed | Released | Unfit:
+def unpack_outcome(frame: Frame) -> Succeeded | Failed | Released | Unfit | Deferred:
     head = frame.head
     match head["is"]:
         case "succeeded":
@@ -141,6 +146,8 @@ def unpack_outcome(frame: Frame) -> Succeeded | Failed | Released | Unfit:
         case "unfit":
             error, reason = TaskError(**head["error"]), Reason(head["reason"])
             return Unfit(error, reason, head["again_in"], head["needs"])
+        case "deferred":
+            return Deferred(head["delay"], also=_unpack_changes(head["also"]))
         case _:
             return Released(head["delay"])
 
@@ -148,14 +155,16 @@ def unpack_outcome(frame: Frame) -> Succeeded | Failed | Released | Unfit:
 def _pack_changes(also: Changes | None) -> Json:
     if also is None:
         return None
-    return [also.id, also.idempotency_window, list(map(_pack_task, also.tasks))]
+    records = [list(change) for change in also.records if isinstance(change, Put)]
+    return [also.id, also.idempotency_window, list(map(_pack_task, also.tasks)), records]
 
 
 def _unpack_changes(packed: Json) -> Changes | None:
     if packed is None:
         return None
-    commit, window, tasks = packed
-    return Changes(commit, tuple(map(_unpack_task, tasks)), (), window)
+    commit, window, tasks, records = packed
+    puts = tuple(Put(*fields) for fields in records)
+    return Changes(commit, tuple(map(_unpack_task, tasks)), puts, window)
 
 
 def _pack_task(new: NewTask) -> Json:
@@ -174,6 +183,8 @@ def _unpack_task(packed: Json) -> NewTask:
         "priority": Priority(packed["priority"]),
         "requires": frozenset(packed["requires"]),
         "tags": tuple(packed["tags"]),
+        "gates": tuple(Gate(GateKind(kind), *rest) for kind, *rest in packed["gates"]),
+        "counts": tuple(packed["counts"]),
         "run_at": None if run_at is None else datetime.fromisoformat(run_at),
         "expires_at": None if expires_at is None else datetime.fromisoformat(expires_at),
     }

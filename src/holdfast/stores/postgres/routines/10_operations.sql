@@ -70,12 +70,14 @@ AS $$
 DECLARE
     at bigint := holdfast.now_us(requeue.now);
     names text[];
+    good text[]; -- latches that count those again that had completed, and the others
+    bad text[];
     "on" holdfast.going_on[];
 BEGIN
     PERFORM 1 FROM holdfast.done WHERE done.id = ANY (ids::uuid[]) ORDER BY done.id FOR UPDATE;
     names := ARRAY(
         SELECT DISTINCT p.name FROM holdfast.task AS t
-        CROSS JOIN LATERAL unnest(holdfast.passes_of(t.passes, t.lock_key)) AS p (name)
+        CROSS JOIN LATERAL unnest(holdfast.passes_of(t.passes, t.lock_key) || t.counts) AS p (name)
         WHERE t.id = ANY (ids::uuid[])
     );
     IF names <> '{}' THEN
@@ -83,8 +85,8 @@ BEGIN
     END IF;
     WITH wanted AS MATERIALIZED (
         SELECT
-            t.id, t.lane, holdfast.passes_of(t.passes, t.lock_key) AS passes, t.name, t.unique_key, coalesce(e.rank, t.rank) AS rank,
-            coalesce(e.cause, 'submitted') AS last_cause,
+            t.id, t.lane, holdfast.passes_of(t.passes, t.lock_key) AS passes, t.name, t.unique_key, t.counts,
+            coalesce(e.rank, t.rank) AS rank, coalesce(e.cause, 'submitted') AS last_cause,
             (head_starts ->> (SELECT lane.priority FROM holdfast.lane WHERE lane.id = t.lane))::bigint
             AS head_start
         FROM (SELECT DISTINCT g.id::uuid AS id FROM unnest(ids) AS g (id) ORDER BY 1) AS g
@@ -103,8 +105,8 @@ BEGIN
         AND (t.unique_key IS NULL OR t.id IN (SELECT k.id FROM claimed_keys AS k))
         RETURNING
             t.*, true AS was_over, false AS retrying, d.attempt, NULL::bigint AS expires_at, (
-                -- All but its expiry, and that it counts latches.
-                d.flags & ~136 | 4
+                -- All but its expiry.
+                d.flags & ~8 | 4
             )::smallint AS flags,
             d.state, d.finished_at, d.started_at, d.worker, d.fence, d.ended, d.charged, d.error
     ), hurried AS (
@@ -149,9 +151,6 @@ BEGIN
         INSERT INTO holdfast.extra (id, rank, run_at)
         SELECT f.id, f.new_rank, f.due FROM found AS f WHERE NOT f.was_over
         ON CONFLICT (id) DO UPDATE SET rank = excluded.rank, run_at = excluded.run_at
-    ), counted_once AS (
-        UPDATE holdfast.task AS t SET counts = NULL
-        FROM found AS f WHERE f.was_over AND t.id = f.id AND t.counts IS NOT NULL
     ), noted AS (
         INSERT INTO holdfast.event (id, at, kind)
         SELECT f.id, at, 'requeued' FROM found AS f WHERE f.was_over ORDER BY f.id
@@ -169,7 +168,12 @@ BEGIN
             f.id, f.new_rank, f.lane, f.attempt, f.flags, f.passes, f.expires_at, f.due, f.retrying
         )::holdfast.going_on
         FROM found AS f ORDER BY f.id
-    ) INTO "on";
+    ), ARRAY(
+        SELECT unnest(f.counts) FROM found AS f WHERE f.was_over AND f.state = 'completed'
+    ), ARRAY(
+        SELECT unnest(f.counts) FROM found AS f WHERE f.was_over AND f.state <> 'completed'
+    ) INTO "on", good, bad;
+    PERFORM holdfast.count_again(good, bad);
     -- Their own latches are closed until they end again.
     UPDATE holdfast.gate AS g SET "left" = 1, failed = 0, opened_at = NULL, look_at = NULL
     WHERE g.opened_at IS NOT NULL AND g.name = ANY (ARRAY(

@@ -1,6 +1,6 @@
--- name: record
+-- name: named_records
 SELECT kind, key, version, document, "group", sort, due_at
-FROM holdfast.record WHERE kind = $1::text AND key = $2::text;
+FROM holdfast.record WHERE kind = $1::text AND key = ANY ($2::text[]);
 
 -- name: oldest_records_in_group
 SELECT kind, key, version, document, "group", sort, due_at FROM holdfast.record
