@@ -6,9 +6,9 @@ import itertools
 import sqlite3
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from bench import bloat, endurance, growth, mongo, pinned, rounds, sqlite, storms, tables
+from bench import bloat, endurance, flows, growth, mongo, pinned, rounds, sqlite, storms, tables
 from bench.dispatch import measure as dispatch
 from bench.dispatch.text import text as dispatch_text
 from bench.handing import measure as handing
@@ -17,9 +17,12 @@ from bench.rounds import BETWEEN, WITHIN
 from bench.run import Run
 from bench.samples import BEST, ONE, Samples
 from bench.service import measure as service
+from bench.size import Size
 from bench.sqlite import BATCHES, RAW
 from bench.target import Target, verdicts
 from bench.targets import sqlite_targets, targets
+
+T = TypeVar("T")
 
 POSTGRES = """
 PostgreSQL with `fsync` and `synchronous_commit` on; Redis without persistence, its quickest.
@@ -123,16 +126,27 @@ def _service(run: Run) -> Found:
 
 
 def _storms(run: Run) -> Found:
+    found = _on_both(run, storms.measure)
+    return Found(storms.text(found, run.size), [asdict(one) for one in found])
+
+
+def _flows(run: Run) -> Found:
+    found = _on_both(run, flows.measure)
+    return Found(flows.text(found, run.size), [asdict(one) for one in found])
+
+
+def _on_both(run: Run, measure: Callable[[str, Callable[[], str], Size], T]) -> list[T]:
+    """Measured on PostgreSQL and on SQLite, on fresh stores as often as asked for."""
     run.versions.append(f"SQLite {sqlite3.sqlite_version}")
     server = run.postgres()
     with run.samples.watch.watching(), sqlite.scratch() as folder:
         names = itertools.count()
         found = [
-            storms.measure("PostgreSQL", lambda: server.fresh("bench_storms"), run.size),
-            storms.measure("SQLite", lambda: f"sqlite:///{folder}/{next(names)}.db", run.size),
+            measure("PostgreSQL", lambda: server.fresh("bench_both"), run.size),
+            measure("SQLite", lambda: f"sqlite:///{folder}/{next(names)}.db", run.size),
         ]
-    server.drop("bench_storms")
-    return Found(storms.text(found, run.size), [asdict(one) for one in found])
+    server.drop("bench_both")
+    return found
 
 
 def _sqlite(run: Run) -> Found:
@@ -182,6 +196,7 @@ PARTS = (
     _one("snapshot", "PostgreSQL: an old snapshot", _snapshot, lengthy=True),
     _one("bloat", "PostgreSQL: bloat", _bloat, lengthy=True),
     _one("storms", "Storms: retries, requeues and cancels in masses", _storms),
+    _one("flows", "Work made of work: groups, chains, steps", _flows),
     _one("service", "The service, on PostgreSQL", _service),
     _one("sqlite", "SQLite", _sqlite),
     _one("mongo", "MongoDB", _mongo),

@@ -70,16 +70,17 @@ def text(found: list[Storms], size: Size) -> str:
 
 
 def _act(url: str, verb: str, tasks: int) -> str:
-    return _run(url, "bench.storm_tasks", verb, str(tasks))
+    return run_module(url, "bench.storm_tasks", verb, str(tasks))
 
 
 def _drain(url: str) -> float:
     begun = time.perf_counter()
-    _run(url, "holdfast", "worker", "bench.storm_tasks:app", "--burst")
+    run_module(url, "holdfast", "worker", "bench.storm_tasks:app", "--burst")
     return time.perf_counter() - begun
 
 
-def _run(url: str, *module: str) -> str:
+def run_module(url: str, *module: str) -> str:
+    """Run a module with this store; what it printed."""
     path = f"{ROOT}{os.pathsep}{ROOT / 'src'}"
     ran = subprocess.run(
         [sys.executable, "-m", *module],
