@@ -78,6 +78,15 @@ TaskOptions = Annotated[
             "owner": _option("--owner", says="Whose it is."),
             "callback": _option("--callback", says="Told when it has ended.", metavar="URL"),
             "traceparent": _option("--traceparent", says="The trace it belongs to.", metavar="W3C"),
+            "after": _option(
+                "--after",
+                says="Start when this task has ended; repeat for several.",
+                metavar="ID",
+                many=True,
+            ),
+            "when": _option(
+                "--when", says="How --after must have ended.", metavar="success|failure|always"
+            ),
             "max_retries": _option(
                 "--max-retries", says="Attempts after the first.", metavar="N|unlimited"
             ),

@@ -14,6 +14,7 @@ from holdfast.core.limits import shown_retries
 from holdfast.core.query import Page
 from holdfast.core.stats import QueueStats, Stats
 from holdfast.core.task import Cause, Json, State, Task, TaskError
+from holdfast.core.tree import TaskTree
 from holdfast.core.why import Why
 
 
@@ -53,7 +54,7 @@ def _remark(task: Task, now: datetime, *, ascii_only: bool) -> str:
         case State.QUEUED | State.RETRYING if task.run_at > now:
             return f"starts {words.ago(task.run_at, now)}"
         case State.BLOCKED:
-            return f"waits for lock {task.lock}"
+            return f"waits for lock {task.lock}" if task.lock else "waits for other tasks"
         case State.FAILED | State.DEAD_LETTER:
             return _error_line(task.error)
         case State.COMPLETED if task.started_at and task.finished_at:
@@ -151,6 +152,25 @@ def _tracebacks(history: History) -> Iterator[tuple[Attempt, str]]:
     for attempt in history.attempts:
         if attempt.error is not None and attempt.error.traceback:
             yield attempt, attempt.error.traceback
+
+
+def show_tree(screen: Screen, tree: TaskTree) -> None:
+    """A task and all below it, a line each."""
+    _show_branch(screen, tree, "", "")
+
+
+def _show_branch(screen: Screen, tree: TaskTree, before: str, below: str) -> None:
+    progress = f"  {tree.ended:,} of {tree.total:,}" if tree.total else ""
+    reason = f" ({tree.reason})" if tree.reason else ""
+    error = f"  {_error_line(tree.error)}" if tree.error else ""
+    screen.line(f"{before}{tree.name}  {tree.id}  {tree.state}{reason}{progress}{error}")
+    fork, last, on = ("|-- ", "`-- ", "|   ") if screen.ascii_only else ("├── ", "└── ", "│   ")
+    for n, child in enumerate(tree.children, start=1):
+        is_last = n == len(tree.children) and not tree.left_out
+        inner = below + ("    " if is_last else on)
+        _show_branch(screen, child, below + (last if is_last else fork), inner)
+    if tree.left_out:
+        screen.line(f"{below}{last}{tree.left_out:,} more")
 
 
 def show_why(screen: Screen, why: Why) -> None:

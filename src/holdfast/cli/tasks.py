@@ -18,7 +18,7 @@ from holdfast.cli.words import progress_text
 from holdfast.core.lifecycle import TERMINAL, is_terminal
 from holdfast.core.query import Page
 from holdfast.core.task import State, Task, TaskId
-from holdfast.core.task_answers import HISTORY, WHY
+from holdfast.core.task_answers import HISTORY, TREE, WHY
 from holdfast.views import TaskView
 
 app = typer.Typer(help="Look at tasks, cancel, retry or forget them.", no_args_is_help=True)
@@ -206,6 +206,14 @@ async def history(
         HISTORY.write(found, whole=traceback, task_id=wanted),
         lambda screen: tables.show_history(screen, found, tracebacks=traceback),
     )
+
+
+@app.command("tree")
+@with_client
+async def tree(session: Session, task_id: OneId) -> Answer:
+    """Show a task with its children, their children and so on, and how many have ended."""
+    found = await session.client.tree(await find_id(session, task_id))
+    return Answer(TREE.write(found), lambda screen: tables.show_tree(screen, found))
 
 
 @app.command("why")

@@ -43,6 +43,21 @@ def test_submit_passes_every_option_on(fresh: Shell) -> None:
     assert task["trace_id"] == EXAMPLE[3:35]
 
 
+def test_submit_may_come_after_other_tasks(fresh: Shell) -> None:
+    first, second = (fresh.submit("send_mail", {"to": to}) for to in ("ann", "bob"))
+
+    last = fresh.submit(
+        "send_mail", {"to": "cid"}, "--after", first, "--after", second, "--when", "always"
+    )
+    wrong = fresh.run("submit", "shop:app", "send_mail", '{"to": "x"}', "--after", "soon")
+
+    assert fresh.ok("task", "get", last)["status"] == "blocked"
+    assert "waits for other tasks" in fresh.run("task", "list").out
+    assert fresh.ok("task", "tree", last)["task_id"] == last
+    assert wrong.code != 0
+    assert "expected a handle or the id of a task" in wrong.err
+
+
 def test_a_second_submit_of_a_unique_key_says_that_the_first_is_there(fresh: Shell) -> None:
     first = fresh.submit("send_mail", {"to": "ann"}, "--unique-key", "only")
 

@@ -105,6 +105,7 @@ LOOKS = (
     (("task", "get", "{dead_letter}"), "tasks/{dead_letter}?traceback=true"),
     (("task", "history", "{dead_letter}"), "tasks/{dead_letter}/attempts?traceback=true"),
     (("task", "history", "{running}", "--no-traceback"), "tasks/{running}/attempts"),
+    (("task", "tree", "{dead_letter}"), "tasks/{dead_letter}/tree"),
     (("stats",), "queue/stats"),
     (("queue", "list"), "queues"),
     (("workers", "--all"), "workers"),
