@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from holdfast import Context, Holdfast, fixed
+from holdfast import Context, Holdfast, Limit, fixed
 
 # Workers load this file by its path, from a folder of their own.
 sys.path.append(str(Path(__file__).parents[2]))
@@ -58,6 +58,14 @@ async def flaky(ctx: Context, failures: int) -> str:
 @app.task(name="nap", max_retries=5, retry=soon)
 async def nap(ctx: Context, seconds: float) -> int:
     """Sleeps on the loop; can be cancelled anywhere."""
+    with log.body(ctx):
+        await asyncio.sleep(seconds)
+        return ctx.attempt
+
+
+@app.task(name="section", max_retries=5, retry=soon, concurrency=Limit(3, key="{tenant}"))
+async def section(ctx: Context, tenant: str, seconds: float) -> int:
+    """The same, three at a time of each tenant."""
     with log.body(ctx):
         await asyncio.sleep(seconds)
         return ctx.attempt
