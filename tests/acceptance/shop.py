@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from holdfast import Context, Holdfast, fixed
+from holdfast import Context, Holdfast, Limit, fixed
 
 # Workers load this file by its path, from a folder of their own.
 sys.path.append(str(Path(__file__).parents[2]))
@@ -80,6 +80,14 @@ async def hopeless(ctx: Context, seconds: float) -> int:
     with log.body(ctx):
         await asyncio.sleep(seconds)
         raise ValueError("no hope")
+
+
+@app.task(name="section", max_retries=5, retry=soon, concurrency=Limit(3, key="{tenant}"))
+async def section(ctx: Context, tenant: str, seconds: float) -> int:
+    """The same, three at a time of each tenant."""
+    with log.body(ctx):
+        await asyncio.sleep(seconds)
+        return ctx.attempt
 
 
 @app.task(name="patient")

@@ -14,7 +14,7 @@ from tests.acceptance.storm import ARGUMENTS, CRASHES, SETTINGS, Killer
 from tests.kit.startlog import Start
 
 from holdfast import Call
-from holdfast.core.gate import Count, Gate, GateKind
+from holdfast.core.gate import Count
 from holdfast.core.record import Changes
 from holdfast.core.task import NewTask, State
 from holdfast.testing.factories import behind
@@ -34,11 +34,7 @@ def test_killed_holders_leave_a_limit_exact_and_a_latch_opens_once(make_stage: M
     share = 5 if stage.is_slow and not WHOLE else 1
     workers = [stage.worker(*ARGUMENTS) for _ in range(2)]
     killer = Killer(stage, workers, seed=7)
-    sections = _tasks(
-        stage,
-        [stage.shop.nap.call(0.05)] * (SECTIONS // share),
-        gates=(Gate(GateKind.LIMIT, "acme", LIMIT),),
-    )
+    sections = _tasks(stage, [stage.shop.section.call("acme", 0.05)] * (SECTIONS // share))
     members = _tasks(stage, [stage.shop.nap.call(0.01)] * (MEMBERS // share), counts=(GROUP,))
     last = _tasks(stage, [stage.shop.noop.call(1)], gates=behind(GROUP))
     _commit(stage, [*last, *sections, *members], [Count(GROUP, len(members))])
@@ -69,7 +65,7 @@ def _ids(tasks: Sequence[NewTask]) -> set[str]:
 
 
 def _tasks(stage: Stage, calls: Sequence[Call[Any]], **changes: Any) -> list[NewTask]:
-    """Gates have no words of their own yet, so tasks are made as they are and changed."""
+    """Latches have no words of their own, so tasks are made as they are and changed."""
     return [task._replace(**changes) for task in stage.app.client.new_tasks(calls)]
 
 
