@@ -44,6 +44,8 @@ from holdfast.errors import (
 
 if typing.TYPE_CHECKING:
     from holdfast.app import Holdfast
+    from holdfast.definitions.batch import Batch
+    from holdfast.definitions.batch_context import BatchContext
     from holdfast.definitions.call import Call
     from holdfast.definitions.coalescing import Debounce, Throttle
     from holdfast.definitions.context import Context, context
@@ -68,6 +70,8 @@ if typing.TYPE_CHECKING:
 
 _HOMES = {
     "holdfast.app": ("Holdfast",),
+    "holdfast.definitions.batch": ("Batch",),
+    "holdfast.definitions.batch_context": ("BatchContext",),
     "holdfast.definitions.call": ("Call",),
     "holdfast.definitions.coalescing": ("Debounce", "Throttle"),
     "holdfast.definitions.context": ("Context", "context"),
@@ -95,6 +99,8 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Added",
     "AttemptTimeout",
+    "Batch",
+    "BatchContext",
     "Call",
     "Claim",
     "Config",

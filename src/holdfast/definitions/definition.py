@@ -76,6 +76,7 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         self.secret_fields = spec.secret_fields
         self.keep = spec.keep
         self.coalescing = spec.coalescing
+        self.batch = spec.batch
 
     @property
     def home(self) -> Home:
@@ -200,7 +201,9 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
     def _argument_codec(self) -> ArgumentCodec:
         if self._arguments is None:
             try:
-                self._arguments = self._signature.argument_codec(self.name, self.secret_fields)
+                self._arguments = self._signature.argument_codec(
+                    self.name, self.secret_fields, is_batch=self.batch is not None
+                )
             except Unresolved as error:
                 raise _Undefined(self.name, error) from None
         return self._arguments
@@ -208,7 +211,9 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
     def _result_codec(self) -> ResultCodec:
         if self._result is None:
             try:
-                self._result = self._signature.result_codec(self.name)
+                self._result = self._signature.result_codec(
+                    self.name, is_batch=self.batch is not None
+                )
             except Unresolved as error:
                 raise _Undefined(self.name, error) from None
         return self._result

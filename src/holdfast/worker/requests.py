@@ -10,7 +10,9 @@ from collections.abc import Callable
 from holdfast.core.attempt import Claim
 from holdfast.core.lifecycle import Outcome, Stopped
 from holdfast.ports.store import TaskStore, WorkerStore
+from holdfast.worker.batch import BatchRun
 from holdfast.worker.claim_buffer import ClaimBuffer
+from holdfast.worker.gathering import Gatherer
 from holdfast.worker.membership import Membership
 from holdfast.worker.run import StopReason
 from holdfast.worker.slots import Slots
@@ -30,23 +32,28 @@ class CancelWatch:
         membership: Membership,
         slots: Slots,
         buffer: ClaimBuffer,
+        gatherer: Gatherer,
         settle: Callable[[Claim, Outcome], object],
     ) -> None:
         self._store = store
         self._membership = membership
         self._slots = slots
         self._buffer = buffer
+        self._gatherer = gatherer
         self._settle = settle
 
     async def tick(self) -> float:
         """Stop what was asked to stop."""
-        if self._slots.busy or len(self._buffer):
+        if self._slots.busy or len(self._buffer) or len(self._gatherer):
             asked = frozenset(await self._store.cancel_requests(self._membership.id))
             if asked:
-                for claim in self._buffer.withdraw(asked):
+                unstarted = self._buffer.withdraw(asked) + self._gatherer.withdraw(asked)
+                for claim in unstarted:
                     self._settle(claim, Stopped())
                 for run in self._slots.running:
-                    if run.claim.task_id in asked:
+                    if isinstance(run, BatchRun):
+                        run.cancel(asked)
+                    elif run.claim.task_id in asked:
                         run.stop(StopReason.CANCELLED)
         return CANCELS_EVERY
 

@@ -17,10 +17,12 @@ from holdfast.core.flow import IN_PAYLOAD
 from holdfast.core.lifecycle import Dropped, Outcome, Released, Stopped, Unfit
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.definition import Executor
-from holdfast.definitions.registry import Registry
+from holdfast.definitions.registry import AnyDefinition, Registry
 from holdfast.engine.judging import bringing
 from holdfast.errors import StoreUnavailable
 from holdfast.logs import EventLog, trace_of
+from holdfast.worker.batch import BatchRun, ends_of
+from holdfast.worker.batch_claim import BatchClaim, ids_of, locks_of, members_of
 from holdfast.worker.claim_buffer import ClaimBuffer
 from holdfast.worker.coroutines import CoroutineRunner, Suspended
 from holdfast.worker.middleware import Execute
@@ -115,7 +117,7 @@ class Slots:
     def holds(self) -> set[TaskId]:
         """The tasks in the slots' hands: running, or taken and not begun."""
         running = self._running.keys() - self._settled
-        return {run.claim.task_id for run in running} | self._doubted
+        return self._doubted.union(*(ids_of(run.claim) for run in running))
 
     def ages(self) -> list[float]:
         """How long each of them has been at it."""
@@ -187,7 +189,7 @@ class Slots:
             self._slots.discard(slot)
             run.ended = True
             if run.claim.lock is not None:
-                self._left.append((run.claim, stopped(run)))
+                self._left += ends_of(run, stopped(run))
             else:
                 self._conclude(run, stopped(run))
         if not self._slots:
@@ -254,6 +256,9 @@ class Slots:
             if isinstance(outcome, Unfit):
                 outcome = await self._offer_again(claim, outcome)
                 turn_over = clock() + TURN
+            elif isinstance(run, BatchRun):
+                await self._offer_members_again(run, outcome)
+                turn_over = clock() + TURN
             run.ended = True
             self._pace.ended(now - run.started, computed - run.started)
             self._conclude(run, outcome)
@@ -267,55 +272,67 @@ class Slots:
 
     async def _is_ours(self, claim: Claim) -> bool:
         """A claim that waited so long: was this process paused, and the lease lost meanwhile?"""
-        self._doubted.add(claim.task_id)
+        self._doubted |= ids_of(claim)
         try:
             if await self._confirm(claim.worker_id):
                 self._buffer.filled_at = time.monotonic()
                 return True
             log.warning("task.lease_lost", task_id=claim.task_id, attempt=claim.attempt)
         except StoreUnavailable:
-            self._settle(claim, Released())
+            for one in members_of(claim):
+                self._settle(one, Released())
         finally:
-            self._doubted.discard(claim.task_id)
+            self._doubted -= ids_of(claim)
         return False
 
     async def _is_free(self, claim: Claim) -> bool:
         """Wait for our own body that has lost this lock and goes on. False: the worker leaves."""
-        self._doubted.add(claim.task_id)
+        locks = locks_of(claim)
+        self._doubted |= ids_of(claim)
         self._buffer.leave()
         try:
-            while any(run.claim.lock == claim.lock for run in self._lost):
+            while any(locks & locks_of(run.claim) for run in self._lost):
                 if self._is_leaving:
-                    self._left.append((claim, Released()))
+                    self._left += [(one, Released()) for one in members_of(claim)]
                     return False
                 await asyncio.sleep(LOOK_AGAIN)
         finally:
             self._buffer.enter()
-            self._doubted.discard(claim.task_id)
+            self._doubted -= ids_of(claim)
         return True
 
     async def _looked_at(self, claim: Claim) -> Claim | None:
         """A claim that has to do with other tasks, as it may run; None if it must not."""
-        self._doubted.add(claim.task_id)
+        self._doubted |= ids_of(claim)
         self._buffer.leave()
-        found: Claim | Outcome
+        may_run: list[Claim] = []
         try:
-            found = await self._look(claim)
-        except StoreUnavailable:
-            found = Released()
+            for one in members_of(claim):
+                found = await self._found(one)
+                if isinstance(found, Claim):
+                    may_run.append(found)
+                else:
+                    self._settle(one, found)
         finally:
             self._buffer.enter()
-            self._doubted.discard(claim.task_id)
-        if isinstance(found, Claim):
-            return found
-        self._settle(claim, found)
-        return None
+            self._doubted -= ids_of(claim)
+        if not may_run:
+            return None
+        return BatchClaim.gathered(may_run) if isinstance(claim, BatchClaim) else may_run[0]
+
+    async def _found(self, claim: Claim) -> Claim | Outcome:
+        try:
+            return await self._look(claim)
+        except StoreUnavailable:
+            return Released()
 
     def _prepare(self, claim: Claim, now: float) -> Run | None:
         definition = self._registry.get(claim.name)
         if definition is None:
             self._unknown(claim)
             return None
+        if isinstance(claim, BatchClaim):
+            return self._prepare_batch(claim, definition, now)
         if claim.cancel_requested:
             self._settle(claim, Stopped())
             return None
@@ -324,6 +341,19 @@ class Slots:
         timeout = definition.timeout_of(claim)
         deadline = None if timeout is None else now + timeout
         return Run(claim, definition, deadline, self._report, now, self._host, self._stop_grace)
+
+    def _prepare_batch(
+        self, claim: BatchClaim, definition: AnyDefinition, now: float
+    ) -> BatchRun | None:
+        for one in claim.members:
+            if one.cancel_requested:
+                self._settle(one, Stopped())
+            elif self._announcer.open:
+                self._announcer.started(one)
+        left = [one for one in claim.members if not one.cancel_requested]
+        if not left:
+            return None
+        return BatchRun(BatchClaim.gathered(left), definition, self._report, now, self._stop_grace)
 
     def _unknown(self, claim: Claim) -> None:
         """Leave it to those who know it, and say so once."""
@@ -341,6 +371,17 @@ class Slots:
             return outcome
         finally:
             self._doubted.discard(claim.task_id)
+
+    async def _offer_members_again(self, run: BatchRun, outcome: Outcome) -> None:
+        """The same for those of a batch whose arguments do not fit."""
+        ends = run.body.ends(outcome)
+        if any(isinstance(end, Unfit) for end in ends):
+            run.body.take_ends(
+                [
+                    await self._offer_again(one, end) if isinstance(end, Unfit) else end
+                    for one, end in zip(run.claim.members, ends, strict=True)
+                ]
+            )
 
     async def _follow(
         self, run: Run, slot: asyncio.Task[None], rest: Awaitable[Outcome]
@@ -371,7 +412,9 @@ class Slots:
         return judge(run.definition, run.claim.payload, error)
 
     def _conclude(self, run: Run, outcome: Outcome) -> None:
-        if run.follow_ups is not None:
+        if isinstance(run, BatchRun):
+            run.close()
+        elif run.follow_ups is not None:
             window = run.definition.home.settings.idempotency_window
             outcome = bringing(outcome, run.follow_ups, window)
         if self._settled and run in self._settled:
@@ -383,7 +426,11 @@ class Slots:
             run.completion.unless_committed(lambda: self._settle(run.claim, outcome))
             return
         # Also what was lost: if somebody else has the task now, its history must show the refusal.
-        self._settle(run.claim, outcome)
+        if isinstance(run, BatchRun):
+            for claim, end in run.ends(outcome):
+                self._settle(claim, end)
+        else:
+            self._settle(run.claim, outcome)
 
     def _went_home(self, slot: asyncio.Task[None]) -> None:
         self._slots.discard(slot)
