@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 
 from holdfast.core.attempt import Claim
 from holdfast.core.task import TaskId, WorkerId
@@ -26,8 +28,16 @@ class _Filling:
     __slots__ = ("claims", "since")
 
     def __init__(self) -> None:
-        self.claims: list[Claim] = []
+        self.claims: deque[Claim] = deque()
         self.since = time.monotonic()
+
+    def taken(self) -> list[Claim]:
+        """Take all of them out; whoever else does so meanwhile gets others."""
+        found: list[Claim] = []
+        with suppress(IndexError):
+            while True:
+                found.append(self.claims.popleft())
+        return found
 
 
 class Gatherer:
@@ -48,7 +58,9 @@ class Gatherer:
         self._filling: dict[str, _Filling] = {}
         self.names: Collection[str] = registry.batched
         self.per_run = 1
-        """How many claims one start takes, by what was claimed last."""
+        """How many claims one start takes, by what was claimed last. It grows by and by: what else
+        stands in line must not be claimed by the hundred.
+        """
 
     def __len__(self) -> int:
         return sum(len(one.claims) for one in self._filling.copy().values())
@@ -77,8 +89,9 @@ class Gatherer:
                 filling.claims.append(claim)
             else:
                 del self._filling[claim.name]
-                back.append(BatchClaim.gathered([*filling.claims, claim]))
-        self.per_run = per_run or self.per_run
+                back.append(BatchClaim.gathered([*filling.taken(), claim]))
+        if per_run:
+            self.per_run = min(per_run, 2 * self.per_run)
         return back
 
     def flush(self) -> None:
@@ -87,9 +100,8 @@ class Gatherer:
             self._start(name, filling)
 
     def seize(self) -> list[Claim]:
-        """Take all of them off. From any thread, while the loop stands still."""
-        fillings, self._filling = self._filling, {}
-        return [claim for one in fillings.values() for claim in one.claims]
+        """Take all of them off, from any thread."""
+        return [claim for one in self._filling.copy().values() for claim in one.taken()]
 
     def withdraw(self, task_ids: Collection[TaskId]) -> list[Claim]:
         """Take these off: they must not start."""
@@ -102,8 +114,10 @@ class Gatherer:
     def _without(self, is_meant: Callable[[Claim], bool]) -> list[Claim]:
         found: list[Claim] = []
         for filling in self._filling.values():
-            found += filter(is_meant, filling.claims)
-            filling.claims = [claim for claim in filling.claims if not is_meant(claim)]
+            for claim in filter(is_meant, filling.claims.copy()):
+                with suppress(ValueError):  # seized this moment
+                    filling.claims.remove(claim)
+                    found.append(claim)
         return found
 
     def _filling_of(self, name: str) -> _Filling:
@@ -121,8 +135,8 @@ class Gatherer:
     def _start(self, name: str, filling: _Filling) -> None:
         if self._filling.get(name) is filling:
             del self._filling[name]
-            if filling.claims:
-                self._ready(BatchClaim.gathered(filling.claims), filling.since)
+            if claims := filling.taken():
+                self._ready(BatchClaim.gathered(claims), filling.since)
 
 
 def is_better_alone(claim: Claim) -> bool:
