@@ -134,6 +134,7 @@ class Polls:
             claimed = await self._store.claim(
                 info.id, queues=info.queues, capabilities=info.capabilities, limit=poll.limit
             )
+            claims = await self._looked_at(claimed.claims)
         except Exception as error:  # noqa: BLE001 - whatever it is, its poll is told
             poll.fail(error)
             return None
@@ -141,14 +142,10 @@ class Polls:
             poll.land([])
             poll.close()
             raise
-        try:
-            claims = await self._looked_at(claimed.claims)
-        except StoreUnavailable as error:
-            await self._leases.give_back(claimed.claims)
-            poll.fail(error)
-            return None
         self._on_claimed(claims)
         poll.land(claims)
+        if claimed.claims and not claims:  # there may be others that may run
+            return await self._claim(poll)
         return claimed
 
     async def _looked_at(self, claims: Sequence[Claim]) -> Sequence[Claim]:
@@ -157,13 +154,17 @@ class Polls:
             return claims
         may_run: list[Claim] = []
         dropped: list[tuple[Claim, Outcome]] = []
-        for claim in claims:
-            found = await looked_at(self._store, claim)
-            if isinstance(found, Dropped):
-                dropped.append((claim, found))
-            else:
-                may_run.append(found)
-        await self._leases.settle(dropped)
+        try:
+            for claim in claims:
+                found = await looked_at(self._store, claim)
+                if isinstance(found, Dropped):
+                    dropped.append((claim, found))
+                else:
+                    may_run.append(found)
+            await self._leases.settle(dropped)
+        except StoreUnavailable:
+            await self._leases.give_back(claims)
+            raise
         return may_run
 
     async def _clear(self, poll: LongPoll) -> None:

@@ -10,7 +10,7 @@ from tests.unit.worker.runs import a_claim
 
 from holdfast.core.attempt import Claim
 from holdfast.core.flow import IN_PAYLOAD
-from holdfast.core.lifecycle import Failed, Released, Stopped, Succeeded
+from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded
 from holdfast.core.task import TaskError, WorkerId
 from holdfast.definitions.batch import BatchRule
 from holdfast.definitions.registry import Registry
@@ -148,7 +148,7 @@ def test_a_batch_goes_over_the_wire(number: int) -> None:
 
     assert isinstance(arrived, BatchClaim)
     assert list(arrived.members) == list(batch.members)
-    ends = [Succeeded(b"1"), Failed(TaskError(type="E", message="m")), Released(2.0)]
+    ends: list[Outcome] = [Succeeded(b"1"), Failed(TaskError(type="E", message="m")), Released(2.0)]
     assert unpack_ends(pack_ends(ends, None)) == ends
 
 
