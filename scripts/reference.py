@@ -333,6 +333,10 @@ OPTIONS = {
     "retry_for": "the only exceptions that are tried again; any other fails the task at once",
     "no_retry_for": "exceptions that fail the task at once",
     "lock": "one at a time per key: a template over the arguments, or a function of them",
+    "concurrency": "so many at a time: a number, or `Limit(5, key=…)`; one or a list",
+    "rate": "so many starts per period: `Rate(100, per='1m', key=…)`; one or a list",
+    "fair_by": "fair shares per key: a template, a function, or `Fair(by=…, weights=…)`",
+    "breaker": "run nothing while too much fails: `Breaker(…)`; one or a list",
     "unique": "one unfinished task per arguments (`True`), per template or per function of them",
     "executor": "`async` or `thread` by the kind of function, or `process`",
     "memory_limit": "what an attempt may add to its process (process executor)",
@@ -353,6 +357,8 @@ OPTIONS = {
     "callback": "a URL that a server tells when the task has ended",
     "traceparent": "the trace it belongs to; else the submitting task's or the current span's",
     "connection": "your own open connection: the task is part of its transaction",
+    "after": "tasks that must have ended before it starts: handles or ids",
+    "when": "how they must have ended: `success` (unless given), `failure` or `always`",
 }
 """The sentence for each option; a new option without one fails here."""
 

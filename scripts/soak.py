@@ -29,8 +29,16 @@ from tests.kit.servers.mongo import MongoServer
 from tests.kit.servers.postgres import PostgresServer
 from tests.kit.servers.proxy import Proxy
 from tests.kit.servers.redis import RedisServer
+from tests.kit.simulation import run_history
 
 from holdfast.core.task import Cause
+
+
+def histories(_folder: Path, seed: int) -> str:
+    for one in range(1_000 * seed, 1_000 * seed + 2_000):
+        verdict = run_history(one)
+        assert not verdict.broken, str(verdict)
+    return "2,000 simulated histories keep every promise"
 
 
 def kills_on_sqlite(folder: Path, seed: int) -> str:
@@ -106,6 +114,7 @@ def network(folder: Path, seed: int, *, ordeal: Callable[..., None], **dose: flo
 
 
 TRIALS: dict[str, Callable[[Path, int], str]] = {
+    "histories": histories,
     "kills-on-sqlite": kills_on_sqlite,
     "kills-on-postgres": kills_on_postgres,
     "kills-with-redis": kills_with_redis,

@@ -46,12 +46,16 @@ if typing.TYPE_CHECKING:
     from holdfast.app import Holdfast
     from holdfast.definitions.batch import Batch
     from holdfast.definitions.batch_context import BatchContext
+    from holdfast.definitions.builders import batch, chain, chord, group
     from holdfast.definitions.call import Call
     from holdfast.definitions.coalescing import Debounce, Throttle
+    from holdfast.definitions.composing import Composite, Link
     from holdfast.definitions.context import Context, context
     from holdfast.definitions.definition import Definition
     from holdfast.definitions.handle import Handle
+    from holdfast.definitions.limits import Breaker, Fair, Limit, Rate
     from holdfast.definitions.middleware import Middleware, NextRun, NextSettle, NextSubmit
+    from holdfast.definitions.references import result_of
     from holdfast.filters import where
     from holdfast.functional import (
         Config,
@@ -74,10 +78,14 @@ _HOMES = {
     "holdfast.definitions.batch_context": ("BatchContext",),
     "holdfast.definitions.call": ("Call",),
     "holdfast.definitions.coalescing": ("Debounce", "Throttle"),
+    "holdfast.definitions.builders": ("batch", "chain", "chord", "group"),
+    "holdfast.definitions.composing": ("Composite", "Link"),
     "holdfast.definitions.context": ("Context", "context"),
     "holdfast.definitions.definition": ("Definition",),
     "holdfast.definitions.handle": ("Handle",),
+    "holdfast.definitions.limits": ("Breaker", "Fair", "Limit", "Rate"),
     "holdfast.definitions.middleware": ("Middleware", "NextRun", "NextSettle", "NextSubmit"),
+    "holdfast.definitions.references": ("result_of",),
     "holdfast.functional": (
         "Config",
         "get_task",
@@ -101,13 +109,16 @@ __all__ = [
     "AttemptTimeout",
     "Batch",
     "BatchContext",
+    "Breaker",
     "Call",
     "Claim",
+    "Composite",
     "Config",
     "ConfigError",
     "Context",
     "Debounce",
     "Definition",
+    "Fair",
     "Fatal",
     "Handle",
     "History",
@@ -119,6 +130,8 @@ __all__ = [
     "InvalidOption",
     "InvalidTransition",
     "LeaseLost",
+    "Limit",
+    "Link",
     "Middleware",
     "NextRun",
     "NextSettle",
@@ -128,6 +141,7 @@ __all__ = [
     "Page",
     "PayloadRefused",
     "Priority",
+    "Rate",
     "ResultTimeout",
     "Retry",
     "RetryPolicy",
@@ -149,14 +163,19 @@ __all__ = [
     "Throttle",
     "UnknownTask",
     "Unsupported",
+    "batch",
+    "chain",
+    "chord",
     "context",
     "exponential",
     "fixed",
     "get_task",
     "get_task_sync",
+    "group",
     "init",
     "list_tasks",
     "list_tasks_sync",
+    "result_of",
     "run_worker",
     "submit_task",
     "submit_task_sync",

@@ -22,12 +22,14 @@ from holdfast.client import Client
 from holdfast.core.task import Json, Task
 from holdfast.definitions.call import Call, submit_calls, submit_calls_async
 from holdfast.definitions.define import Decorator
-from holdfast.definitions.handle import Handle
+from holdfast.definitions.gate_makers import read_queue
+from holdfast.definitions.handle import Handle, TaskRef
+from holdfast.definitions.limits import LimitKeywords
 from holdfast.definitions.middleware import Middleware
 from holdfast.definitions.options import SubmitKeywords
 from holdfast.definitions.registry import Registry
 from holdfast.errors import HoldfastError, InvalidOption
-from holdfast.filters import TaskRef, read_id
+from holdfast.filters import read_id
 from holdfast.settings import Names, Settings, SettingsKeywords
 from holdfast.sync_facade import SyncFacade
 from holdfast.wiring import open_dispatcher, open_store
@@ -71,6 +73,14 @@ class Holdfast(SyncFacade):
         """
         self.registry.middleware.add(one)
         return one
+
+    def queue(self, name: str, /, **limits: Unpack[LimitKeywords]) -> None:
+        """Bound what runs of a queue, whoever submits and whatever the task:
+        `app.queue("mail", concurrency=5, rate=Rate(100, per="1m"), fair_by="{tenant}")`. A key is a
+        template over the arguments' JSON values and `{owner}`, or a function of one mapping of
+        these. Said again, it replaces what was said before.
+        """
+        self.registry.set_queue(name, read_queue(name, limits))
 
     def autodiscover(self, packages: Names, related_name: str | None = None) -> None:
         """Take the tasks of every module of a package, or of several: `app.autodiscover("orders")`.
@@ -189,7 +199,7 @@ class Holdfast(SyncFacade):
         client = await self.verbs()
         remote = client.remote
         try:
-            more = (remote.timeouts, Forgetter(client.store, self.registry))
+            more = (remote.timeouts, remote.breakers, Forgetter(client.store, self.registry))
             await maintain(client.store, client.dispatcher, self.settings, more=more)
         finally:
             await remote.close()

@@ -7,36 +7,46 @@ it talks to.
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from holdfast import pauses
-from holdfast.announcing import Announcer, announce_cancelled, announce_requeued
+from holdfast.announcing import Announcer, announce_cancelled
 from holdfast.core import keys
 from holdfast.core.attempt import History
 from holdfast.core.callback import notice_id, requeues, with_notices
 from holdfast.core.fleet import WorkerInfo, for_tasks
+from holdfast.core.gate import GateKind
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
-from holdfast.core.task import Added, Cause, NewTask, State, Task, TaskId, WorkerId
+from holdfast.core.task import Added, NewTask, Reason, State, Task, TaskId, WorkerId
+from holdfast.core.tree import TaskTree, children_in
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
+from holdfast.definitions.composing import Composable, Composite
 from holdfast.definitions.context import current_context
+from holdfast.definitions.handle import TaskRef
 from holdfast.definitions.new_tasks import TaskMaker
 from holdfast.definitions.readers import read_key, read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
-from holdfast.filters import FilterKeywords, TaskRef, chosen_by, dead_unless_told, read_id, where
+from holdfast.filters import FilterKeywords, chosen_by, dead_unless_told, read_id, where
 from holdfast.fleet import as_now, knows_queue
+from holdfast.flow.children import children_of
 from holdfast.flow.coalescing import Coalescer
+from holdfast.flow.limit_verbs import LimitVerbs
+from holdfast.flow.limits import with_due
+from holdfast.flow.looking import tree_of, with_whole_result
+from holdfast.flow.slicing import Slices
+from holdfast.flow.standing import with_others
+from holdfast.flow.submitting import Composer, refuse_unknown_tasks
+from holdfast.flow.trees import CANCEL_BELOW, START_AGAIN, START_TREE, Trees, is_parent
 from holdfast.logs import EventLog
-from holdfast.ports.dispatcher import EVERYBODY, Dispatcher
+from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, work_for
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
 from holdfast.tokens import Tokens
@@ -55,7 +65,7 @@ ASK_CLOCK_EVERY = 1.0
 T = TypeVar("T")
 
 
-class Client:
+class Client(LimitVerbs):
     """Submits, finds and steers the tasks of one store."""
 
     def __init__(
@@ -66,9 +76,11 @@ class Client:
         self.registry = registry
         self.settings = settings
         self.tokens = Tokens(store)
-        self._maker = TaskMaker(settings)
+        self._maker = TaskMaker(settings, registry.queues)
         self.new_tasks = self._maker.make
         """The tasks of calls, for somebody else to store."""
+        self._composer = Composer(store, dispatcher, registry.middleware, settings, self._said)
+        self._trees = Trees(store, dispatcher, settings)
         self._clock: tuple[datetime, float] | None = None
         self._announcer = Announcer(log)
 
@@ -103,9 +115,26 @@ class Client:
             return await installed.around_submit(calls, add)
         return await self._add(calls, mark, traceparent)
 
+    async def submit_parts(
+        self,
+        parts: Sequence[Composable[Any]],
+        *,
+        mark: bytes | None = None,
+        traceparent: str | None = None,
+    ) -> Sequence[Added]:
+        """`submit_many` for compositions: one answer for each, that of its outermost task."""
+        self._refuse_to_wait_for_itself()
+        make = partial(self.new_tasks, mark=mark, traceparent=traceparent)
+        return await self._composer.submit(parts, make)
+
+    def slices(self, part: Composite[Any]) -> Slices:
+        """A group that is too large to be stored at once, to be stored in slices."""
+        return Slices(self.store, self._composer, self._trees, part, self.new_tasks)
+
     async def _add(
         self, calls: Sequence[Call[Any]], mark: bytes | None, traceparent: str | None
     ) -> Sequence[Added]:
+        await refuse_unknown_tasks(self.store, calls)
         window = self.settings.idempotency_window
         with keys.as_given():
             if self.registry.coalesced and any(call.coalescing is not None for call in calls):
@@ -114,7 +143,7 @@ class Client:
             else:
                 tasks = self.new_tasks(calls, mark, traceparent)
                 added = await self.store.add(tasks, idempotency_window=window)
-        self.dispatcher.added(_counts(tasks))
+        self.dispatcher.added(work_for(tasks))
         return self._said(tasks, added, len(calls))
 
     def submit_within(self, calls: Sequence[Call[Any]], connection: object) -> Sequence[Added]:
@@ -129,7 +158,7 @@ class Client:
             tasks = self.new_tasks(calls)
             with keys.as_given():
                 added = self.store.add_within(connection, tasks, idempotency_window=window)
-            self.dispatcher.added_within(_counts(tasks))
+            self.dispatcher.added_within(work_for(tasks))
             return self._said(tasks, added, len(calls))
 
         return self.registry.middleware.around_submit_now(calls, add)
@@ -144,7 +173,7 @@ class Client:
             tasks = self.new_tasks(calls)
             with keys.as_given():
                 added = await store.add_within_async(connection, tasks, idempotency_window=window)
-            self.dispatcher.added_within(_counts(tasks))
+            self.dispatcher.added_within(work_for(tasks))
             return self._said(tasks, added, len(calls))
 
         return await self.registry.middleware.around_submit(calls, add)
@@ -192,6 +221,28 @@ class Client:
         page = await self.store.list(chosen, limit=limit, after=after, order=order)
         return replace(page, tasks=tuple(map(keys.shown, page.tasks)))
 
+    async def children(
+        self, task_id: TaskRef, *, limit: int = 100, after: str | None = None
+    ) -> Page:
+        """A page of the task's own children, oldest first."""
+        parent = await self.get(task_id)
+        page = await self.list(parent_id=parent.id, limit=limit, after=after, oldest_first=True)
+        return children_in(page)
+
+    async def tree(self, task_id: TaskRef) -> TaskTree:
+        """The task with its children, their children and so on: the first 1,000, level by level,
+        and how many more there are.
+        """
+        return await self.tree_of(await self.get(task_id), lambda _: True)
+
+    async def tree_of(self, root: Task, shows: Callable[[Task], bool]) -> TaskTree:
+        """The same, of those tasks that `shows` allows."""
+        return await tree_of(self.store, root, shows)
+
+    async def with_whole_result(self, task: Task) -> Task:
+        """The task with its result, also if that is too large to be kept with it."""
+        return await with_whole_result(self.store, task)
+
     async def count(
         self,
         which: TaskFilter | None = None,
@@ -211,6 +262,12 @@ class Client:
         notices = [await self.store.get(notice_id(wanted, end)) for end in range(ends)]
         return with_notices(history, [notice for notice in notices if notice])
 
+    async def ended_children(self, task_id: TaskRef) -> Sequence[Task]:
+        """The children of a task that have ended, oldest first."""
+        wanted = read_id(task_id)
+        found = children_of(self.store, wanted, states=TERMINAL)
+        return [keys.shown(child) async for child in found]
+
     async def why(self, task_id: TaskRef) -> Why:
         """Why the task is not running, in words, with its place in line."""
         return explain(await self.standing(task_id))
@@ -219,13 +276,16 @@ class Client:
         """The facts behind `why`."""
         wanted = read_id(task_id)
         standing = _found(await self.store.standing(wanted), wanted)
+        if standing.gate is not None and standing.gate.kind is GateKind.BREAKER:
+            standing = replace(standing, gate=await with_due(self.store, standing.gate))
         if standing.task.state in CANCELLABLE_AT_ONCE:
             workers = tuple(await self._as_now(standing.workers))
             standing = replace(standing, workers=workers)
-        return standing
+        return await with_others(self.store, standing)
 
     async def cancel(self, task_id: TaskRef) -> Task:
-        """Cancel one task: at once if it has not started, else its worker is asked to stop it.
+        """Cancel one task, and all below it: at once what has not started; of what runs the workers
+        are asked to stop it.
 
         Asking twice is no error; cancelling what has ended is (`InvalidTransition`).
         """
@@ -246,7 +306,8 @@ class Client:
         dry_run: bool = False,
         **words: Unpack[FilterKeywords],
     ) -> int:
-        """Cancel every matching task that has not ended; how many were cancelled or asked.
+        """Cancel every matching task that has not ended, and all below it; how many of those that
+        match were cancelled or asked.
 
         With `dry_run` nothing is changed and they are only counted; running ones that were asked
         before are counted too.
@@ -261,19 +322,24 @@ class Client:
                 return done
 
     async def retry(self, task_id: TaskRef) -> Task:
-        """Start one task again: an ended one anew, one that waits for its retry right now."""
+        """Start one task again: an ended one anew, one that waits for its time right now. With a
+        parent all below it that did not complete, and with a culprit all that was dropped because
+        of it.
+        """
         wanted = read_id(task_id)
+        if await self._started_tree(wanted):
+            return await self.get(wanted)
         changed = await self._requeue(TaskFilter(ids=(wanted,)), limit=1)
         if changed:
             return keys.shown(changed[0])
         task = await self.get(wanted)
-        if task.state in REQUEUEABLE:
+        if task.state in TERMINAL:
             raise InvalidOption(
                 "unique_key",
                 f"task {wanted} cannot start again: {task.unique_key!r} belongs to another task of "
                 f"the same name that has not ended. Wait for that one, or cancel it.",
             )
-        raise _refused(task, "retry", REQUEUEABLE)
+        raise _refused(task, "retry", REQUEUEABLE - {State.QUEUED})
 
     async def replay(
         self,
@@ -287,7 +353,8 @@ class Client:
         """Start matching tasks again, dead letters unless `state` says otherwise; how many.
 
         With `pace` (tasks per second) they become eligible one after another, oldest first. With
-        `dry_run` nothing is changed and they are only counted.
+        `dry_run` nothing is changed and they are only counted; queued ones that do not wait for
+        their time, and are passed over, are counted too.
         """
         if pace is not None and not 0 < pace <= 1e6:
             raise InvalidOption("pace", f"expected tasks per second, more than 0, got {pace!r}")
@@ -431,58 +498,34 @@ class Client:
     async def _cancel(self, which: TaskFilter, *, limit: int) -> Sequence[Task]:
         changed = await self.store.cancel(which, limit=limit)
         announce_cancelled(log, changed)
+        parents = [task.id for task in changed if is_parent(task)]
+        if parents:
+            about = {"parents": parents, "reason": Reason.CANCELLED}
+            await self._trees.chores.begin(CANCEL_BELOW, about)
         return changed
+
+    async def _started_tree(self, task_id: TaskId) -> bool:
+        """Whether it is a parent that has ended: then all of it was started again."""
+        task = await self.store.get(task_id)
+        if task is None or task.state not in TERMINAL or not is_parent(task):
+            return False
+        await self._trees.chores.begin(START_TREE, {"root": task_id})
+        return True
 
     async def _requeue(
         self, which: TaskFilter, *, limit: int, pace: float | None = None
     ) -> Sequence[Task]:
-        changed = await self.store.requeue(
-            which,
-            limit=limit,
-            head_starts={p.value: start for p, start in self._maker.head_starts.items()},
-            pace=pace,
-        )
-        announce_requeued(log, changed)
-        in_line = [task for task in changed if task.state is not State.BLOCKED]
-        if in_line:
-            self.dispatcher.wake(_counts(in_line))
-        await self._tell_again(changed)
+        changed = await self._trees.requeuer.requeue(which, limit=limit, pace=pace)
+        culprits = await self._trees.culprits([task.id for task in changed])
+        if culprits:
+            await self._trees.chores.begin(START_AGAIN, {"culprits": culprits})
         return changed
-
-    async def _starts_anew(self, task_id: TaskId) -> int:
-        """How often it was started again."""
-        history = await self.store.history(task_id)
-        return 0 if history is None else requeues(history)
-
-    async def _tell_again(self, changed: Sequence[Task]) -> None:
-        """Send a notice of the next end, too, unless that of the last is still under way: it goes
-        back behind the task's end by itself.
-        """
-        notices = [
-            self._maker.notice(task, end=await self._starts_anew(task.id))
-            for task in changed
-            if task.callback is not None and task.cause is Cause.OPERATOR
-        ]
-        if notices:
-            await self.store.add(notices, idempotency_window=0.0)
-
-
-_QUEUE: Final[Callable[[object], str]] = attrgetter("queue")
 
 
 def _found(thing: T | None, task_id: TaskId) -> T:
     if thing is None:
         raise TaskNotFound(task_id)
     return thing
-
-
-def _counts(tasks: Sequence[NewTask] | Sequence[Task]) -> Mapping[str, int]:
-    """How many of the sleeping workers of each queue these are work for."""
-    queues = Counter(map(_QUEUE, tasks))
-    for task in tasks:
-        if task.requires:  # whoever sleeps longest may be one that lacks it
-            queues[task.queue] = EVERYBODY
-    return queues
 
 
 def _refused(task: Task, action: str, allowed: Collection[State]) -> InvalidTransition:

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, Final, TypedDict, Unpack
-from uuid import UUID
 
 from holdfast.core.ids import is_task_id
 from holdfast.core.keys import by_stored_key
@@ -14,12 +13,9 @@ from holdfast.core.lifecycle import OTHER_WORDS
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Priority, State, TaskId, WorkerId
 from holdfast.definitions import readers
-from holdfast.definitions.handle import Handle
+from holdfast.definitions.handle import TaskRef
 from holdfast.definitions.instants import read_instant
 from holdfast.errors import AttemptTimeout, InvalidOption, TaskNotFound
-
-TaskRef = str | UUID | Handle[Any]
-"""A task by its id, or by a handle on it."""
 
 
 class FilterKeywords(TypedDict, total=False):
@@ -58,7 +54,6 @@ JSON_WORDS: Final = {
     "delay": "delay_seconds",
     "expires": "expires_at",
     "callback": "callback_url",
-    "after": "cursor",
 }
 """Filter words and options that are others in queries and bodies of the API."""
 

@@ -29,12 +29,12 @@ from holdfast.core.duration import Duration
 from holdfast.core.task import Priority, Task
 from holdfast.definitions.define import Decorator
 from holdfast.definitions.definition import Definition
-from holdfast.definitions.handle import Handle
+from holdfast.definitions.handle import Handle, TaskRef
 from holdfast.definitions.options import Tags
 from holdfast.definitions.registry import Registry
 from holdfast.definitions.submittable import WithOptions
 from holdfast.errors import ConfigError, InvalidOption, NotInitialised
-from holdfast.filters import FilterKeywords, TaskRef
+from holdfast.filters import FilterKeywords
 from holdfast.settings import Settings, SettingsKeywords
 
 P = ParamSpec("P")

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 from holdfast.core.record import PAUSE, Changes, Delete, Put
 from holdfast.errors import RecordConflict
-from holdfast.ports.records import RecordStore
+from holdfast.ports.records import RecordStore, one_record
 
 
 async def pause(store: RecordStore, queue: str) -> bool:
@@ -16,7 +16,7 @@ async def pause(store: RecordStore, queue: str) -> bool:
 
 async def resume(store: RecordStore, queue: str) -> bool:
     """Undo `pause`. False if it was not paused."""
-    found = await store.record(PAUSE, queue)
+    found = await one_record(store, PAUSE, queue)
     return found is not None and await _changed(store, Delete(PAUSE, queue, found.version))
 
 

@@ -31,6 +31,7 @@ from holdfast.core.token import TOKEN, Bounds, Scope, Token, put_of, token_of
 from holdfast.definitions.readers import hint, read_duration, read_text
 from holdfast.errors import HoldfastError, InvalidOption, RecordConflict
 from holdfast.logs import EventLog
+from holdfast.ports.records import one_record
 from holdfast.ports.store import Store
 
 log = EventLog("holdfast.client")
@@ -41,8 +42,6 @@ NOTED_EVERY = 60.0
 """Seconds for which a token's use is not noted again in this process."""
 LONGEST_NAME = 200
 PAGE = 500
-MOST_SINGLY = 10
-"""Tokens that are looked up one by one; more are found among all of them."""
 
 _TEXT: Final = re.compile(r"hf_([0-9a-f]{16})_([A-Za-z0-9_-]{43})", re.ASCII)
 
@@ -149,10 +148,9 @@ class Tokens:
 
     async def good(self, token_ids: Collection[str]) -> Collection[str]:
         """Those of the tokens with these ids that are good at this moment: the store is asked."""
-        if len(token_ids) > MOST_SINGLY:
-            now, known = await self._store.now(), await self.list()
-            return {token.id for token in known if token.id in token_ids and token.is_valid(now)}
-        return {each for each in token_ids if await self._look_up(each) is not None}
+        now = await self._store.now()
+        found = await self._store.records(TOKEN, keys=token_ids, limit=len(token_ids))
+        return {token.id for token in map(token_of, found) if token.is_valid(now)}
 
     async def noted(self) -> None:
         """Wait until every use so far is written down, or could not be."""
@@ -176,7 +174,7 @@ class Tokens:
     async def _rewrite(self, token_id: str, change: Callable[[Token], Token | None]) -> bool:
         """Change a token, whoever else does meanwhile; False if there was nothing to change."""
         while True:
-            record = await self._store.record(TOKEN, token_id)
+            record = await one_record(self._store, TOKEN, token_id)
             changed = None if record is None else change(token_of(record))
             if record is None or changed is None:
                 return False
@@ -195,7 +193,7 @@ class Tokens:
 
     async def _look_up(self, token_id: str) -> CheckedToken | None:
         asked_at, revocations = time.monotonic(), self._revocations
-        record = await self._store.record(TOKEN, token_id)
+        record = await one_record(self._store, TOKEN, token_id)
         token = None if record is None else token_of(record)
         if token is None or token.revoked_at is not None:
             self._good.pop(token_id, None)

@@ -16,13 +16,14 @@ from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.priority import Aging
 from holdfast.core.shown import decoded, masked
 from holdfast.core.stats import Depth, EffectiveDepth, QueueStats, Stats, place_in_line
-from holdfast.core.store_answers import DEPTH, EFFECTIVE_DEPTH, QUEUE
+from holdfast.core.store_answers import DEPTH, EFFECTIVE_DEPTH, LIMIT, QUEUE
 from holdfast.core.task import Added, Json, Priority, State, SubmitOutcome, Task
 from holdfast.core.task_answers import TASK
 from holdfast.core.trace import trace_id_of
 
 if TYPE_CHECKING:
     from holdfast.client import Client
+    from holdfast.core.limit_state import LimitDetails, LimitPage
     from holdfast.core.query import Page
     from holdfast.definitions.registry import Registry
 
@@ -114,6 +115,16 @@ def queue_list(client: Client, stats: Stats) -> Json:
     idle = {name: _idle(name) for name in client.settings.open_queues if name not in known}
     listed = sorted((known | idle).items())
     return {"queues": [_queue(client, each) for _, each in listed]}
+
+
+def limit_list(page: LimitPage) -> Json:
+    """A page of limits."""
+    return {"limits": [LIMIT.write(each) for each in page.limits], "next": page.next}
+
+
+def limit_details(found: LimitDetails) -> Json:
+    """One limit, with who holds it and who waits."""
+    return LIMIT.write(found.limit, holders=list(found.holders), waiters=list(found.waiters))
 
 
 async def numbers(

@@ -63,6 +63,25 @@ async def nap(ctx: Context, seconds: float) -> int:
         return ctx.attempt
 
 
+@app.task(name="branch", max_retries=5, retry=soon)
+async def branch(ctx: Context, width: int, depth: int, seconds: float) -> int:
+    """Has children, which may have children."""
+    with log.body(ctx):
+        for _ in range(width):
+            if depth > 1:
+                ctx.submit_child(branch, width, depth - 1, seconds)
+            else:
+                ctx.submit_child(nap, seconds)
+        return depth
+
+
+@app.task(name="hopeless", max_retries=0)
+async def hopeless(ctx: Context, seconds: float) -> int:
+    with log.body(ctx):
+        await asyncio.sleep(seconds)
+        raise ValueError("no hope")
+
+
 @app.task(name="patient")
 def patient(ctx: Context, seconds: float) -> str:
     """A sync loop in a thread that looks whether it should stop."""

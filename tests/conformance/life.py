@@ -13,8 +13,9 @@ from tests.conformance.pair import MANY, Pair, Refused
 from holdfast import pauses
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.fleet import WorkerStatus
-from holdfast.core.gate import Capacity, Count, Gate, GateKind
+from holdfast.core.gate import Capacity, Count, Gate, GateKind, latch_of
 from holdfast.core.lifecycle import (
+    Deferred,
     Failed,
     Outcome,
     Released,
@@ -68,7 +69,7 @@ class Life:
     def run_some(self, draw: random.Random) -> None:
         """Claim and settle at once, as most of life is."""
         found = self._claim(self.steady, None, frozenset(CAPABILITIES), draw.randint(1, 5))
-        batch = [settled(each, _outcome(draw), crash_limit=2) for each in found]
+        batch = [settled(each, self._outcome(draw), crash_limit=2) for each in found]
         self.pair.both(lambda store: store.save(batch))
 
     def hold_some(self, draw: random.Random) -> None:
@@ -81,7 +82,7 @@ class Life:
     def settle_held(self, draw: random.Random) -> None:
         """Settle what was claimed at some time: also what was settled or rescued since."""
         chosen = draw.sample(self.held, min(len(self.held), draw.randint(1, 4)))
-        batch = [settled(each, _outcome(draw), crash_limit=2) for each in chosen]
+        batch = [settled(each, self._outcome(draw), crash_limit=2) for each in chosen]
         again = batch[:1] if draw.random() < 0.3 else []
         self.pair.both(lambda store: store.save(batch + again))
         self.held = self.held[-12:]
@@ -126,11 +127,12 @@ class Life:
         beats = draw.choice((None, 0, 1))
         load = draw.choice((None, 0, 3))
         status = draw.choice((None, WorkerStatus.DRAINING))
+        last = WorkerStatus.STOPPED
         calls: list[Callable[[Store], Awaitable[object]]] = [
             lambda store: store.beat(worker, load=load, status=status),
             lambda store: store.beat(worker),
             lambda store: store.bury(worker, beats=beats),
-            lambda store: store.retire(worker),
+            lambda store: store.beat(worker, status=last),
         ]
         self.pair.both(draw.choice(calls))
         self._rescue(draw)
@@ -198,6 +200,26 @@ class Life:
             tags=tuple(draw.sample(("a", "b", "c"), draw.randint(0, 2))),
             owner=draw.choice((None, "ann")),
         )
+
+    def _outcome(self, draw: random.Random) -> Outcome:
+        return self._deferred(draw) if draw.random() < 0.15 else _outcome(draw)
+
+    def _deferred(self, draw: random.Random) -> Deferred:
+        """The attempt goes on later, mostly behind a latch, and behind tasks that come with it."""
+        delay = draw.choice((0.0, 0.0, *SECONDS))
+        if draw.random() < 0.4:
+            latch = latch_of(draw.choice(self.known).id)
+            return Deferred(delay, draw.choice((None, latch, *LATCHES)))
+        self.commits += 1
+        latch = draw.choice((f"latch:of {self.commits}", LATCHES[0]))
+        members = [
+            self._task(draw)._replace(counts=(latch,), unique_key=None, idempotency_key=None)
+            for _ in range(draw.randint(1, 3))
+        ]
+        self.known += members
+        note = [Put("note", f"of {self.commits}", "{}")]
+        counts = [Count(latch, len(members))]
+        return Deferred(delay, latch, Changes(f"of {self.commits}", members, note, WINDOW, counts))
 
     def _gates(self, draw: random.Random) -> list[Gate]:
         """Mostly none; of one kind or of several; now and then the latch of another task."""

@@ -63,7 +63,7 @@ class Pair:
         self.both(lambda store: store.workers())
         self.both(_numbers)
         self.both(_orphans)
-        self.both(_cancel_requests)
+        self.both(_requests)
 
     def compare_histories(self) -> None:
         """Look at every attempt and every event of every task, and ask the store for its health."""
@@ -89,8 +89,9 @@ async def _orphans(store: Store) -> list[Claim]:
     return sorted(await store.orphans(limit=MANY), key=lambda found: found.task_id)
 
 
-async def _cancel_requests(store: Store) -> list[list[TaskId]]:
-    return [list(await store.cancel_requests(info.id)) for info in await store.workers()]
+async def _requests(store: Store) -> list[tuple[list[TaskId], bool]]:
+    asked = [await store.requests(info.id) for info in await store.workers()]
+    return [(list(each.cancel), each.drain) for each in asked]
 
 
 async def _history(store: Store, task_id: TaskId) -> object:

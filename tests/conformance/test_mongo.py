@@ -50,7 +50,7 @@ class TestMongo(StoreConformance):
     """Less of what only counts by the thousand, unless the server is a real one."""
 
     dose = 1.0 if REAL else 0.3
-    backlog = 100_000 if REAL else 600
+    backlog = 10_000 if REAL else 300
     slots = 250 if REAL else 10
     drained = 2000 if REAL else 200
 

@@ -117,8 +117,6 @@ class TestPostgres16(
     LatchSuite,
     ManyProcessesSuite,
 ):
-    backlog = 10_000
-
     @pytest.fixture
     def database(self, database16: str) -> str:
         return database16

@@ -34,10 +34,10 @@ TOGETHER = 8
 """Histories read at the same time."""
 
 _FOLLOWS = {
-    AttemptEnd.ERROR: Cause.RETRY,
-    AttemptEnd.TIMEOUT: Cause.TIMEOUT,
-    AttemptEnd.WORKER_LOST: Cause.WORKER_LOST,
-    AttemptEnd.RELEASED: Cause.RELEASED,
+    AttemptEnd.ERROR: (Cause.RETRY,),
+    AttemptEnd.TIMEOUT: (Cause.TIMEOUT,),
+    AttemptEnd.WORKER_LOST: (Cause.WORKER_LOST,),
+    AttemptEnd.RELEASED: (Cause.RELEASED, Cause.RESUMED),
 }
 """What must have caused the next attempt, if no operator did."""
 
@@ -161,11 +161,11 @@ def _cause_faults(history: History) -> Iterator[tuple[str, str]]:
     requeues = [e for e in history.events if e.kind == "requeued"]
     previous: Attempt | None = None
     for attempt in history.attempts:
-        expected = Cause.SUBMITTED if previous is None else _follows(previous)
+        expected = (Cause.SUBMITTED,) if previous is None else _follows(previous)
         if attempt.cause is Cause.OPERATOR:
             if not requeues:
                 yield "cause", f"attempt {attempt.number} has cause operator, nobody requeued it"
-        elif attempt.cause is not expected:
+        elif attempt.cause not in expected:
             ended = previous.ended if previous else "never started"
             yield "cause", f"attempt {attempt.number}: cause {attempt.cause} after {ended}"
         previous = attempt
@@ -174,8 +174,8 @@ def _cause_faults(history: History) -> Iterator[tuple[str, str]]:
         yield "cause", f"{operators} starts by an operator, {len(requeues)} requeues"
 
 
-def _follows(previous: Attempt) -> Cause | None:
-    return None if previous.ended is None else _FOLLOWS.get(previous.ended)
+def _follows(previous: Attempt) -> Sequence[Cause]:
+    return () if previous.ended is None else _FOLLOWS.get(previous.ended, ())
 
 
 def _lives(attempts: Iterable[Attempt]) -> Iterator[list[Attempt]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import count
 
+from holdfast.core.attempt import Refusal, Settlement
 from holdfast.core.gate import Capacity, Count, Gate, GateKind, kind_of, to_pass
 from holdfast.core.passing import GateRow, Line, Parked
 from holdfast.core.query import TaskFilter
@@ -103,8 +104,8 @@ class OpensTooEarly(BrokenGates):
     """A latch opens when one is left."""
 
     class kind(Gates):  # noqa: N801
-        def count(self, counts: Iterable[Count], now: int) -> set[str]:
-            touched = super().count(counts, now)
+        def count(self, counts: Iterable[Count], now: int, behind: str | None = None) -> set[str]:
+            touched = super().count(counts, now, behind)
             for name in touched:
                 row = self._rows[name]
                 if row.left == 1 and any(c.latch == name and c.by < 0 for c in counts):
@@ -120,7 +121,30 @@ class CancelsOpenNothing(BrokenGates):
             return set() if task.state is State.CANCELLED else super().count_end(task, now)
 
 
-class CountsAgainAfterRequeue(MemoryStore):
+class CountsARequeuedTaskOnce(BrokenGates):
+    """A group does not wait for a task that was started again."""
+
+    class kind(Gates):  # noqa: N801
+        def count_again(self, task: Task) -> None:
+            super().count_again(replace(task, counts=()))
+
+
+class StandsBehindNothing(MemoryStore):
+    """A task that waits for others goes on at once."""
+
+    def _settle(self, task: Task, settlement: Settlement, now: int) -> Sequence[Refusal]:
+        return super()._settle(task, settlement._replace(behind=None), now)
+
+
+class OpenForGood(BrokenGates):
+    """Who is to stand behind a latch that has opened goes on at once, whatever is counted."""
+
+    class kind(Gates):  # noqa: N801
+        def count(self, counts: Iterable[Count], now: int, behind: str | None = None) -> set[str]:
+            return super().count(counts, now)
+
+
+class HurriesOnlyRetries(MemoryStore):
     async def requeue(
         self,
         where: TaskFilter,
@@ -129,11 +153,9 @@ class CountsAgainAfterRequeue(MemoryStore):
         head_starts: Mapping[str, int],
         pace: float | None = None,
     ) -> Sequence[Task]:
-        before = {task.id: task.counts for task in self._matching(where)}
-        changed = await super().requeue(where, limit=limit, head_starts=head_starts, pace=pace)
-        for task in changed:
-            self._tasks[task.id] = replace(self._tasks[task.id], counts=before[task.id])
-        return changed
+        states = frozenset(State if where.states is None else where.states) - {State.QUEUED}
+        some = replace(where, states=states)
+        return await super().requeue(some, limit=limit, head_starts=head_starts, pace=pace)
 
 
 class ByArrival(BrokenGates):

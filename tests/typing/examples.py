@@ -12,18 +12,25 @@ from holdfast import (
     Batch,
     BatchContext,
     Call,
+    Composite,
     Config,
     Context,
     Debounce,
     Handle,
     Holdfast,
+    Link,
     Page,
     State,
     Task,
     Throttle,
+    batch,
+    chain,
+    chord,
     exponential,
+    group,
     init,
     list_tasks,
+    result_of,
     submit_task,
     task,
     where,
@@ -130,6 +137,37 @@ def submitting_many() -> None:
     app.submit_many([add])  # error: arg-type
     for handle in app.submit_many([add.call(1), mail.call("ann")]):
         assert_type(handle.result(), object)
+
+
+def composing() -> None:
+    assert_type(add.s(1), Link[int])
+    assert_type(mail.options(delay=5).s(subject="hi"), Link[bytes])
+    assert_type(chain(add.s(1), mail.s()), Composite[bytes])
+    assert_type(chain(add.s(1), add.s(2), mail.s(), index.s()).submit(), Handle[list[str]])
+    assert_type(group(add.s(1), add.s(2)).submit().result(), list[int])
+    assert_type(group(add.s(n) for n in range(9)), Composite[list[int]])
+    assert_type(add.map([1, 2, 3]).submit(), Handle[list[int]])
+    assert_type(chord(add.map([1]), mail.s()).submit().result(), bytes)
+    assert_type(chain(group(add.s(1)), train.s()), Composite[float])
+    assert_type(batch(train.s(1), [add.s(1), mail.s("a")], body="before"), Composite[float])
+    assert_type(batch(None, {"a": add.s(1)}).options(owner="x"), Composite[list[Any]])
+    add.s(1).named("a").after("b", when="always")
+    add.s(result_of("a"))
+
+    chain(add.s(1), mail)  # error: call-overload
+    chord(add.map([1]), add)  # error: arg-type
+    chain(add.s(1), mail.s()).submit().result().bit_length()  # error: attr-defined
+    group(add.s(1)).submit().result().upper()  # error: attr-defined
+    add.s(1).options(queue="b")  # error: attr-defined
+
+
+def taking_results() -> None:
+    first = add.submit(1)
+    assert_type(add.submit(first.result_ref()), Handle[int])
+    add.options(after=[first, "id"], when="failure").submit(1)
+
+    mail.submit(first.result_ref())  # error: arg-type
+    add.options(after=5)  # error: arg-type
 
 
 async def looking() -> None:

@@ -14,7 +14,18 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from holdfast.cli import bench, dead, doctor, overview, queues, submit, tasks, tokens, worker
+from holdfast.cli import (
+    bench,
+    dead,
+    doctor,
+    limits,
+    overview,
+    queues,
+    submit,
+    tasks,
+    tokens,
+    worker,
+)
 from holdfast.cli import server as serving
 from holdfast.cli import up as everything
 from holdfast.cli.command import AsJson, CommandFailed
@@ -74,6 +85,7 @@ for panel, commands in {
 app.add_typer(tasks.app, name="task", rich_help_panel="Look and act")
 app.add_typer(dead.app, name="dead", rich_help_panel="Look and act")
 app.add_typer(queues.app, name="queue", rich_help_panel="Look and act")
+app.add_typer(limits.app, name="limit", rich_help_panel="Look and act")
 app.add_typer(tokens.app, name="token", rich_help_panel="Keep it well")
 
 

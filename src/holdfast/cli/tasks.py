@@ -137,7 +137,7 @@ def _cancelled(task: Task) -> str:
 async def retry(
     session: Session, where: Where, task_ids: Ids = None, dry_run: DryRun = False, yes: Yes = False
 ) -> Answer:
-    """Start ended tasks again, or hurry retrying ones.
+    """Start ended tasks again, or hurry those that wait for their time.
 
     By id at once; by filter it counts them first, and asks: failed tasks and dead letters, unless
     --state says otherwise.

@@ -98,7 +98,10 @@ class ArgumentCodec:
 
     def check(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Checked:
         """Bind a call's arguments and validate them; what comes back is complete and in order."""
-        bound = self._bind(args, kwargs)
+        return self.check_bound(self.bind(args, kwargs))
+
+    def check_bound(self, bound: Values) -> Checked:
+        """The same for arguments that are bound."""
         values = self._defaults | bound
         for name in self._untyped:
             self._guarded(check_value, values.get(name), name)
@@ -173,6 +176,10 @@ class ArgumentCodec:
         """Refuse a payload of more than `limit` bytes."""
         self._guarded(check_size, payload, limit)
 
+    def values(self, payload: bytes) -> Values:
+        """Decode and validate a stored payload into values by name."""
+        return self._read(payload, _ANOTHER_VERSION)
+
     def load(self, payload: bytes) -> tuple[tuple[Any, ...], Values]:
         """Decode and validate a stored payload into what to call the function with."""
         values = self._read(payload, _ANOTHER_VERSION)
@@ -192,10 +199,22 @@ class ArgumentCodec:
         """A hash that is equal for equal arguments, whatever the order in their sets and dicts."""
         return digest(self._task, canonical(self._serialized(values, "python")))
 
+    def missing(self, given: Collection[str]) -> str | None:
+        """The first parameter that must be given and is not."""
+        return next(
+            (
+                p.name
+                for p in self._parameters
+                if p.kind in _SINGLE and p.default is Parameter.empty and p.name not in given
+            ),
+            None,
+        )
+
     def _left_out(self, given: Values) -> Collection[str]:
         return self._defaults.keys() - given.keys() if self._defaults else ()
 
-    def _bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Values:
+    def bind(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Values:
+        """A call's arguments by the names of their parameters, not validated yet."""
         values: Values = dict(zip(self._positional, args, strict=False))
         rest = args[len(self._positional) :]
         if self._rest is not None:

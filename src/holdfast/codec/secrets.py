@@ -13,16 +13,19 @@ import orjson
 from pydantic_core import CoreSchema, SchemaSerializer
 
 from holdfast.codec.shape import CORE_CONFIG
-from holdfast.core.shown import MARK, Path, taken
+from holdfast.core.shown import FLOW, MARK, Path, taken
 from holdfast.core.task import Json
 
 
 def revealed(raw: bytes) -> bytes:
-    """A stored payload for whoever runs the task: the secrets in place, the marks gone."""
-    if MARK.encode() not in raw:
+    """A stored payload for whoever runs the task: the secrets in place, the marks gone, and what
+    it says of other tasks.
+    """
+    if MARK.encode() not in raw and FLOW.encode() not in raw:
         return raw
     value: Json = orjson.loads(raw)
-    return orjson.dumps(value) if taken(value) else raw
+    is_said = isinstance(value, dict) and FLOW in value
+    return orjson.dumps(value) if taken(value) or is_said else raw
 
 
 def marked(value: dict[str, Json], paths: Iterable[Path]) -> dict[str, Json]:

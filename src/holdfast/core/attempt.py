@@ -81,8 +81,8 @@ class Settlement(NamedTuple):
     `delay` (seconds) is set when the task waits for another attempt; `cause` is that attempt's
     cause. `charged` and `crash_count` are the task's new totals. `needs` is a capability that the
     task requires from now on, beside what it required before. `also` is written if and only if this
-    is. `behind` is a latch that a task which waits for another attempt stands behind from now on,
-    beside its own gates; if that is new, `also` counts it up.
+    is. `behind` is the name of a latch: the task, if it waits for another attempt, stands behind it
+    from now on, as if it had named that gate. If that is new, `also` counts it up.
     """
 
     task_id: TaskId

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
+from typing import NamedTuple
 
 from holdfast.core.task import TaskId, WorkerId
 
@@ -109,6 +110,15 @@ class WorkerInfo:
     def serves(self, queue: str, requires: frozenset[str]) -> bool:
         """Whether this worker would take such a task."""
         return (self.queues is None or queue in self.queues) and requires <= self.capabilities
+
+
+class Requests(NamedTuple):
+    """What people ask of a worker: to stop these of the tasks that it runs, oldest first; to finish
+    and leave.
+    """
+
+    cancel: Sequence[TaskId] = ()
+    drain: bool = False
 
 
 def for_tasks(workers: Iterable[WorkerInfo]) -> list[WorkerInfo]:

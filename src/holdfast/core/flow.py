@@ -104,20 +104,29 @@ class Children(NamedTuple):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
     """All that a payload says of other tasks. `results` are by parameter. `rest_of` is the parent
-    whose other children are cancelled when one does not complete. `debounce` is the key of which
-    only the newest task may run.
+    whose other children are cancelled when one does not complete. `body_of` is the parent whose
+    body must have returned first. `debounce` is the key of which only the newest task may run.
     """
 
     after: tuple[Dependency, ...] = ()
     results: Mapping[str, ResultRef] = field(default_factory=dict)
     children: Children | None = None
     rest_of: TaskId | None = None
+    body_of: TaskId | None = None
     debounce: str | None = None
 
 
 def children_latch(parent_id: TaskId) -> str:
     """The key of the latch that a parent's children count down."""
     return f"{parent_id}.children"
+
+
+def body_latch(parent_id: TaskId) -> str:
+    """The key of the latch that children stand behind whose parent's body runs first. The commit
+    that stores them counts it up by one. The parent names it in its `counts`, so its end opens it
+    in any case; the return of its body opens it before.
+    """
+    return f"{parent_id}.body"
 
 
 def with_flow(payload: bytes, flow: Flow) -> bytes:
@@ -131,6 +140,8 @@ def with_flow(payload: bytes, flow: Flow) -> bytes:
         said["children"] = list(flow.children)
     if flow.rest_of is not None:
         said["rest_of"] = flow.rest_of
+    if flow.body_of is not None:
+        said["body_of"] = flow.body_of
     if flow.debounce is not None:
         said["debounce"] = flow.debounce
     return payload if not said else _encoded({**json.loads(payload), FLOW: said})
@@ -156,12 +167,18 @@ def flow_of(payload: bytes) -> Flow | None:
         },
         children=None if children is None else _children(*children),
         rest_of=said.get("rest_of"),
+        body_of=said.get("body_of"),
         debounce=said.get("debounce"),
     )
 
 
+def with_values(payload: bytes, values: Mapping[str, Json]) -> bytes:
+    """The payload with these arguments too; what it says of other tasks stays."""
+    return _encoded({**json.loads(payload), **values}) if values else payload
+
+
 def without_flow(payload: bytes, values: Mapping[str, Json]) -> bytes:
-    """The payload as a handler takes it: with these values, and without what it says of others."""
+    """The payload as others see it: with these values, and without what it says of other tasks."""
     arguments = json.loads(payload)
     arguments.pop(FLOW, None)
     return _encoded({**arguments, **values})

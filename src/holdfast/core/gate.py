@@ -83,6 +83,11 @@ def to_pass(lock: str | None, gates: Iterable[Gate]) -> tuple[Gate, ...]:
     return tuple(sorted(named.values(), key=lambda gate: (_ORDER[gate.kind], gate.name)))
 
 
+def standing_behind(gates: tuple[Gate, ...], latch: str) -> tuple[Gate, ...]:
+    """The gates of a task that stands behind this latch, too."""
+    return to_pass(None, (*gates, Gate(GateKind.LATCH, key_of(latch))))
+
+
 def gates_text(gates: tuple[Gate, ...]) -> str | None:
     """As stores keep them beside a task: JSON, None for no gates."""
     if not gates:
@@ -98,9 +103,9 @@ def gates_from(text: str | None) -> tuple[Gate, ...]:
 
 
 class Count(NamedTuple):
-    """Change a latch: up by so many (it is made if it is new), or down. At zero it opens, once and
-    for all; what comes later changes nothing, nor does counting down what is unknown. `failed` of
-    those counted down did not go well.
+    """Change a latch: up by so many (it is made if it is new), or down. At zero it opens; what
+    comes later changes nothing (but for what `ports.store` says), nor does counting down what is
+    unknown. `failed` of those counted down did not go well.
     """
 
     latch: str

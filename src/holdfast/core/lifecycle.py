@@ -23,10 +23,10 @@ TERMINAL = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED, State.DEAD
 UNFINISHED = frozenset(State) - TERMINAL
 CANCELLABLE_AT_ONCE = frozenset({State.QUEUED, State.RETRYING, State.BLOCKED})
 """Cancelling these ends them; cancelling a running task asks its worker to stop it."""
-REQUEUEABLE = frozenset(
-    {State.FAILED, State.CANCELLED, State.DEAD_LETTER, State.COMPLETED, State.RETRYING}
-)
-"""What an operator may start again. A retrying task is merely hurried."""
+HURRIED = frozenset({State.QUEUED, State.RETRYING})
+"""What an operator may tell not to wait for its time. A queued task that does not is let be."""
+REQUEUEABLE = TERMINAL | HURRIED
+"""What an operator may start again, or merely hurry."""
 
 MOVES: dict[State, dict[State, str]] = {
     State.QUEUED: {

@@ -63,8 +63,9 @@ ADVICE: Final[dict[str, str]] = {
     "backoff": _BACKOFF,
     "retry_when": "is `retry_for=(ConnectionError, …)` here, or `raise Retry(after=…)` in the body",
     "throws": "is `no_retry_for=(ValueError, …)` here, if those errors shall fail the task at once",
-    "rate_limit": "is not an option of a task: bound how many run with `concurrency` of the "
-    "workers of its queue, or one at a time with `lock`",
+    "rate_limit": "is `rate=Rate(100, per='1m')` here, over the whole fleet",
+    "max_concurrency": "is `concurrency=5` here, over the whole fleet",
+    "concurrency_limit": "is `concurrency=5` here, over the whole fleet",
     "acks_late": _ALWAYS,
     "reject_on_worker_lost": _ALWAYS,
     "track_started": _ALWAYS,

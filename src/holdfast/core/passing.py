@@ -106,6 +106,17 @@ class GateRow:
         """Its task was started anew: the latch opens at its next end."""
         self.left, self.failed, self.opened_at, self.look_at = 1, 0, None, None
 
+    def count_again(self, number: int, failed: int) -> None:
+        """So many tasks that it counted were started anew; `failed` of them had not gone well."""
+        self.close()
+        self.left += number
+        self.failed = max(0, self.failed - failed)
+
+    def close(self) -> None:
+        """A latch that may have opened is counted up all the same."""
+        if self.opened_at is not None:
+            self.opened_at = self.look_at = None
+
     def is_idle(self) -> bool:
         """Whether nothing would be lost with it, if nobody stands before it."""
         if self.kind is GateKind.LATCH:

@@ -8,7 +8,7 @@ of an attempt (`Settlement.also`).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -106,6 +106,26 @@ class Kept(NamedTuple):
 
     version: int
     written_by: str
+
+
+def in_order(
+    found: Iterable[Record],
+    *,
+    limit: int,
+    group: str | None,
+    after: Record | None,
+    newest_first: bool,
+) -> list[Record]:
+    """The page of these records that was asked for (`RecordStore.records`)."""
+
+    def place(record: Record) -> tuple[str, str]:
+        return ("" if group is None else record.sort, record.key)
+
+    line = sorted((r for r in found if group in (None, r.group)), key=place, reverse=newest_first)
+    if after is not None:
+        edge = place(after)
+        line = [r for r in line if (place(r) < edge if newest_first else place(r) > edge)]
+    return line[: max(0, limit)]
 
 
 def decided(changes: Changes, found: Mapping[Name, Kept], known: Collection[TaskId]) -> Changes:

@@ -101,7 +101,10 @@ class Standing:
     `ahead` counts the ready tasks of its queue with a smaller (rank, id), up to `ahead_cap`; None
     when the task is not ready. `gate` is the one that it stands before if it is blocked,
     and `ahead_at_gate` how many stand before it there, up to `ahead_cap`.
-    `ended_last_minute` is about how many tasks of its queue completed, failed or became dead
+    `awaited` is the task whose end that gate waits for, `children` how many a parent has that
+    stands behind theirs, and `culprit` the task because of which this one was dropped; whoever
+    explains reads them. `ended_last_minute` is about how many tasks of its queue completed, failed
+    or became dead
     letters within the last 60 s; whether those requeued or forgotten since count is the store's
     choice.
     """
@@ -115,3 +118,6 @@ class Standing:
     ahead_at_gate: int | None
     workers: tuple[WorkerInfo, ...]
     ended_last_minute: int = 0
+    awaited: Task | None = None
+    children: int | None = None
+    culprit: Task | None = None

@@ -7,8 +7,10 @@ from typing import Annotated, Literal
 
 from typing_extensions import TypedDict
 
+from holdfast.core.breaker import BreakerState
 from holdfast.core.fleet import WorkerInfo, WorkerStatus, shown_capabilities
 from holdfast.core.json_form import TOLD, From, JsonForm
+from holdfast.core.limit_state import LimitChange, LimitState
 from holdfast.core.stats import Depth, EffectiveDepth, QueueStats
 from holdfast.core.task import Priority
 from holdfast.core.task_answers import Count, exact
@@ -61,6 +63,59 @@ class PauseAnswer(TypedDict):
     paused: bool
     changed: bool
     known: bool
+
+
+@exact
+class LimitAnswer(TypedDict):
+    """A limit, rate, share or breaker. `capacity` is how many may pass, null if all may; `set` if
+    an operator said so or a breaker is not closed. `held` are ready or running; `waiting` is
+    counted up to a thousand. `next_at` is when time lets the next pass; `state` is a breaker's.
+    """
+
+    name: str
+    kind: Literal["breaker", "limit", "rate", "share"]
+    capacity: Count | None
+    set: Annotated[bool, From("is_set")]
+    held: Count
+    waiting: Count
+    waiting_is_capped: Annotated[bool, From(lambda limit: limit.waiting_is_capped)]
+    next_at: datetime | None
+    state: BreakerState | None
+
+
+LIMIT = JsonForm(LimitAnswer, LimitState)
+
+
+@exact
+class LimitDetailsAnswer(LimitAnswer):
+    """A limit, and the oldest tasks that hold it and that wait for it, ten of each at most."""
+
+    holders: Annotated[list[str], TOLD]
+    waiters: Annotated[list[str], TOLD]
+
+
+@exact
+class LimitList(TypedDict):
+    """The limits that somebody uses or has set, by name. `next` brings more; null: that is all."""
+
+    limits: list[LimitAnswer]
+    next: str | None
+
+
+@exact
+class LimitChangeAnswer(TypedDict):
+    """What was set, null for what tasks say; whether this call changed that, and whether anything
+    has this name: a task that uses it now, or a definition.
+    """
+
+    name: str
+    capacity: Count | None
+    state: BreakerState | None
+    changed: bool
+    known: bool
+
+
+LIMIT_CHANGE = JsonForm(LimitChangeAnswer, LimitChange)
 
 
 @exact

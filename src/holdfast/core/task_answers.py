@@ -30,6 +30,7 @@ from holdfast.core.task import (
     Task,
     TaskError,
 )
+from holdfast.core.tree import TaskTree
 from holdfast.core.why import Why
 
 Count = Annotated[int, Ge(0)]
@@ -229,6 +230,28 @@ class HistoryAnswer(TypedDict):
 
 
 HISTORY = JsonForm(HistoryAnswer, History)
+
+
+@exact
+class TreeNode(TypedDict):
+    """A task and what is below it. `ended` of `total` are its own children that have ended;
+    `left_out` are those that are not shown, because the tree is large: `…/children` has them all.
+    """
+
+    task_id: Annotated[str, From("id")]
+    task_type: Annotated[str, From("name")]
+    status: Annotated[State, From("state")]
+    reason: Reason | None
+    error: ErrorAnswer | None
+    started_at: datetime | None
+    finished_at: datetime | None
+    ended: Count
+    total: Count
+    left_out: Count
+    children: list[TreeNode]
+
+
+TREE = JsonForm(TreeNode, TaskTree)
 
 
 @exact

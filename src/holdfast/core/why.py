@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from holdfast.core.dropping import blame
 from holdfast.core.fleet import (
     CALLBACKS,
     HTTP,
@@ -17,7 +18,9 @@ from holdfast.core.fleet import (
     knows,
     shown_capabilities,
 )
-from holdfast.core.gate import GateKind, key_of
+from holdfast.core.flow import body_latch, children_latch
+from holdfast.core.gate import GateKind, GateState, key_of
+from holdfast.core.scope import in_words
 from holdfast.core.stats import Standing
 from holdfast.core.task import Reason, State, Task
 from holdfast.core.unfit import UNFIT, is_known
@@ -82,7 +85,7 @@ def _reasons(standing: Standing) -> list[tuple[str, str]]:
         case State.FAILED | State.DEAD_LETTER:
             reasons = [_given_up(task)]
         case State.CANCELLED:
-            reasons = [_cancelled(task)]
+            reasons = [_cancelled(standing)]
         case State.QUEUED | State.RETRYING | State.BLOCKED:
             reasons = _held_up(standing)
     return reasons
@@ -121,29 +124,52 @@ def _before_gate(standing: Standing) -> tuple[str, str]:
     if gate is None:
         return "blocked", "It was let through a moment ago."
     key, many = repr(key_of(gate.name)), f"{gate.held} of {gate.capacity}"
+    named = f"Its {in_words(gate.name)}"
     match gate.kind:
         case GateKind.LOCK:
             holder = f"task {gate.holder}" if gate.holder else "another task"
             code, text = "locked", f"Its lock {key} is held by {holder}"
         case GateKind.LIMIT:
-            code, text = "limited", f"Its limit {key} is used up: {many} are ready or running"
+            code, text = "limited", f"{named} is used up: {many} are ready or running"
         case GateKind.SHARE:
-            code, text = "share_used", f"Its share {key} is used up: {many} are in line or running"
+            code, text = "share_used", f"{named} is used up: {many} are in line or running"
         case GateKind.RATE:
             when = f"; the next may at {gate.opens_at:%H:%M:%S} UTC" if gate.opens_at else ""
             code, text = (
                 "rate_limited",
-                f"Its rate {key} is used up: {gate.capacity} a period{when}",
+                f"{named} is used up: {gate.capacity} a period{when}",
             )
         case GateKind.BREAKER:
-            code, text = "breaker_open", f"Its breaker {key} lets {gate.capacity} through for now"
+            code, text = "breaker_open", _broken(named, gate)
         case GateKind.LATCH if gate.is_open:
             code, text = "let_through", f"What it waits for, {key}, has come; it is let through"
         case GateKind.LATCH:
-            code, text = "dependency", f"It waits for {key}: {gate.left} to go"
+            code, text = _before_latch(standing, gate)
     before = f"{standing.ahead_cap} or more" if ahead >= standing.ahead_cap else str(ahead)
     place = f"; {before} before it there" if ahead else "; it is next there"
     return code, f"{text}{place if gate.kind is not GateKind.LATCH else ''}."
+
+
+def _broken(named: str, gate: GateState) -> str:
+    """What a breaker keeps tasks from."""
+    if gate.capacity:
+        return f"{named} is half open: one task tries whether what failed works again"
+    when = f"; one task may try at {gate.opens_at:%H:%M:%S} UTC" if gate.opens_at else ""
+    return f"{named} is open, because too much failed or an operator opened it{when}"
+
+
+def _before_latch(standing: Standing, gate: GateState) -> tuple[str, str]:
+    """What a task waits for that has to do with others."""
+    task, awaited, key = standing.task, standing.awaited, key_of(gate.name)
+    if key == children_latch(task.id):
+        of_all = f" of {standing.children}" if standing.children else ""
+        return "children", f"It waits for its children: {gate.left}{of_all} to go"
+    if awaited is None:
+        return "dependency", f"It waits for {key!r}: {gate.left} to go"
+    name = f"task {awaited.id} ({awaited.name}), which is {awaited.state}"
+    if key == body_latch(awaited.id):
+        return "parent", f"It starts when the body of its parent has returned: {name}"
+    return "dependency", f"It comes after {name}"
 
 
 def _later(task: Task) -> tuple[str, str]:
@@ -254,7 +280,16 @@ def _given_up(task: Task) -> tuple[str, str]:
     return ("attempts_used" if task.state is State.DEAD_LETTER else "failed", f"{text}{said}")
 
 
-def _cancelled(task: Task) -> tuple[str, str]:
+def _cancelled(standing: Standing) -> tuple[str, str]:
+    task, culprit = standing.task, standing.culprit
+    if task.reason is Reason.DEPENDENCY_FAILED:
+        said = task.error.message if task.error else "what it belongs to did not go well"
+        if task.error is None and culprit is not None:
+            said = blame(culprit).message
+        again = f" `holdfast task retry {culprit.id}` starts both again." if culprit else ""
+        return ("dependency_failed", f"It was cancelled because {said}.{again}")
+    if task.reason is Reason.NOT_NEEDED and task.error:
+        return ("not_needed", f"It was not needed: {task.error.message}.")
     if task.reason is Reason.EXPIRED:
         return ("expired", f"It was not started before {task.expires_at}, so it expired.")
     return ("cancelled", f"It was cancelled at {task.finished_at}.")

@@ -34,6 +34,12 @@ class BatchContext(Context):
             "`ctx.members[n].submit(…)`"
         )
 
+    def submit_child(self, *_args: object, **_kwargs: object) -> Never:
+        raise Unsupported(
+            "a child belongs to one task, and this is a batch of them: write "
+            "`ctx.members[n].submit_child(…)`"
+        )
+
     def transaction(self) -> TaskTransaction:
         raise Unsupported(_NO_TRANSACTION)
 

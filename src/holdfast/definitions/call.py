@@ -8,6 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack
 
 from holdfast.core.coalescing import Coalescing
+from holdfast.core.flow import Dependency, Flow, with_flow
+from holdfast.core.gate import Gate, GateKind
 from holdfast.core.keys import stored_key
 from holdfast.core.task import Added, NewTask, Priority, TaskId
 from holdfast.definitions.backoff import dump_policy
@@ -20,6 +22,7 @@ from holdfast.definitions.options import (
     in_our_words,
     read_options,
 )
+from holdfast.definitions.references import Results
 from holdfast.errors import InvalidOption
 from holdfast.settings import Settings
 
@@ -45,7 +48,9 @@ class Call(Generic[R_co]):
     lock: str | None
     unique_key: str | None
     fingerprint: str | None
+    gates: tuple[Gate, ...] = ()
     coalescing: Coalescing | None = None
+    results: Results = ()
 
     @property
     def is_plain(self) -> bool:
@@ -56,7 +61,16 @@ class Call(Generic[R_co]):
             and self.lock is None
             and self.unique_key is None
             and self.fingerprint is None
+            and self.gates is self.definition.fixed_gates
+            and not self.results
         )
+
+    @property
+    def waits_for(self) -> tuple[Dependency, ...]:
+        """The tasks that it comes after: those that it names, and those whose results it takes."""
+        taken = [task_id for _, ref in self.results for task_id in ref.task_ids]
+        known = {task_id: Dependency(task_id, self.options.when) for task_id in self.options.after}
+        return tuple({**known, **{each: Dependency(each) for each in taken}}.values())
 
     def with_options(self, **options: Unpack[SubmitKeywords]) -> Call[R_co]:
         """The same call with some options set anew, and `tags` added: for middleware. What the
@@ -87,10 +101,16 @@ class Call(Generic[R_co]):
             max_retries = definition.max_retries
         if max_retries is None:
             max_retries = settings.retries_for(priority)
+        payload = self.payload
+        gates = self.gates
+        if self.results or options.after:
+            after = self.waits_for
+            payload = with_flow(payload, Flow(after=after, results=dict(self.results)))
+            gates += tuple(Gate(GateKind.LATCH, each.task_id) for each in after)
         return NewTask(
             id=task_id,
             name=definition.name,
-            payload=self.payload,
+            payload=payload,
             queue=options.queue or definition.queue,
             priority=priority,
             head_start=head_starts[priority],
@@ -110,6 +130,7 @@ class Call(Generic[R_co]):
             owner=options.owner,
             trace=options.traceparent,
             callback=_callback(options, settings),
+            gates=gates,
         )
 
 

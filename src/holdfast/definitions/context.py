@@ -11,7 +11,7 @@ but for `transaction()`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -29,10 +29,12 @@ from holdfast.core.task import (
     Progress,
     State,
     SubmitOutcome,
+    Task,
 )
 from holdfast.core.trace import trace_id_of, traceparent_of
 from holdfast.definitions.call import Call
 from holdfast.definitions.handle import Handle
+from holdfast.definitions.home import Home
 from holdfast.definitions.stopping import Stopping
 from holdfast.definitions.submittable import Submittable
 from holdfast.errors import HoldfastError, InvalidOption
@@ -92,6 +94,15 @@ class ContextSink(Protocol):
 
     def follow_up(self, new: NewTask) -> None:
         """Store this task if and only if the attempt's success is."""
+        ...
+
+    def child(self, new: NewTask) -> None:
+        """The same for a child, after which the attempt's task ends."""
+        ...
+
+    @property
+    def home(self) -> Home:
+        """The app that its task belongs to."""
         ...
 
     def transaction(self) -> TaskTransaction:
@@ -195,9 +206,28 @@ class Context:
         is for its id; one whose unique or idempotency key leads to another task then is never
         created. An idempotency key that was used with another body fails this attempt for good.
         """
+        return self._submit(task.home, task.call(*args, **kwargs), self._sink.follow_up)
+
+    def submit_child(self, task: Submittable[P, R], *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
+        """Submit a child: a follow-up after whose end this task ends. The handler returns, and its
+        result is kept; once the last child has ended this task completes with it, or fails if a
+        child did not complete. The handler must take its `Context` as a parameter.
+        """
+        return self._submit(task.home, task.call(*args, **kwargs), self._sink.child)
+
+    async def children(self) -> Sequence[Task]:
+        """The children of this task that have ended, oldest first: `child.state`, `child.value`.
+        For a body that runs after them. `children_sync()` in a handler that is not async.
+        """
+        return await (await self._sink.home.verbs()).ended_children(self.id)
+
+    def children_sync(self) -> Sequence[Task]:
+        """`children()` for sync handlers."""
+        return self._sink.home.wait_for(self.children())
+
+    def _submit(self, home: Home, call: Call[R], keep: Callable[[NewTask], None]) -> Handle[R]:
         from holdfast.definitions.new_tasks import TaskMaker  # noqa: PLC0415 - it knows contexts
 
-        call = task.call(*args, **kwargs)
         if call.options.connection is not None:
             raise InvalidOption(
                 "connection",
@@ -205,14 +235,14 @@ class Context:
                 "through your connection with `task.options(connection=…).submit(…)`.",
             )
 
-        def keep(calls: Sequence[Call[Any]]) -> list[Added]:
-            made = TaskMaker(task.home.settings).make(calls)
+        def kept(calls: Sequence[Call[Any]]) -> list[Added]:
+            made = TaskMaker(home.settings, home.registry.queues).make(calls)
             for new in made:
-                self._sink.follow_up(new)
+                keep(new)
             return [Added(new.id, SubmitOutcome.CREATED, State.QUEUED) for new in made]
 
-        (added,) = task.home.registry.middleware.around_submit_now([call], keep)
-        return Handle(task.home, added.task_id, call.definition.result_of)
+        (added,) = home.registry.middleware.around_submit_now([call], kept)
+        return Handle(home, added.task_id, call.definition.result_of)
 
     def extend(self, time: Duration) -> None:
         """Give this attempt more time: its timeout is now `time` from this moment."""

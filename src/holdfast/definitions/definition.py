@@ -5,20 +5,29 @@ It stays callable as the function it was made from; submitting is beside that (`
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import update_wrapper
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar, Unpack
 
-from holdfast.codec import ArgumentCodec, Checked, ResultCodec
+from holdfast.codec import ArgumentCodec, Checked, ResultCodec, digest
 from holdfast.codec.hiding import marked_secrets
 from holdfast.core.attempt import Claim
+from holdfast.core.gate import Gate
 from holdfast.core.lifecycle import Backoff
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.task import Json, Task
 from holdfast.definitions.backoff import backoff_for
 from holdfast.definitions.call import Call
+from holdfast.definitions.composing import Link
+from holdfast.definitions.gate_makers import GateMaker, Makers, fixed_gates, gates_of, made_gates
 from holdfast.definitions.home import Home
 from holdfast.definitions.options import NO_OPTIONS, Executor, Options, SubmitKeywords
+from holdfast.definitions.references import (
+    NOTHING_LATER,
+    ResultOf,
+    has_references,
+    references_in,
+)
 from holdfast.definitions.signature import Signature, Unresolved
 from holdfast.definitions.spec import Spec
 from holdfast.definitions.submittable import Submittable, WithOptions
@@ -29,6 +38,7 @@ __all__ = ["Definition", "Executor"]
 P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C")
+T = TypeVar("T")
 
 
 class Definition(Submittable[P, R], Generic[P, R, C]):
@@ -52,6 +62,7 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         self._home = home
         self._signature = signature
         self._arguments: ArgumentCodec | None = None
+        self._without: dict[frozenset[str], ArgumentCodec] = {}
         self._result: ResultCodec | None = None
         self._prepare()
 
@@ -75,6 +86,8 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         self.requires = spec.requires
         self.secret_fields = spec.secret_fields
         self.keep = spec.keep
+        self.limits = spec.limits
+        self.fixed_gates = fixed_gates(spec.limits)
         self.coalescing = spec.coalescing
         self.batch = spec.batch
 
@@ -87,6 +100,14 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
 
     def options(self, **options: Unpack[SubmitKeywords]) -> WithOptions[P, R]:
         return WithOptions(self, options)
+
+    def s(self, *args: Any, **kwargs: Any) -> Link[R]:
+        return self.link(args, kwargs, NO_OPTIONS)
+
+    def link(self, args: Sequence[Any], kwargs: Mapping[str, Any], options: Options) -> Link[R]:
+        """Arguments by the names of their parameters: some may be missing, none is checked yet."""
+        bound = self._argument_codec().bind(args, kwargs)
+        return Link(definition=self, chosen=options, bound=bound)
 
     def load(self, payload: bytes) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Validate a stored payload into call arguments, without the context.
@@ -152,13 +173,48 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         self, args: Sequence[Any], kwargs: Mapping[str, Any], options: Options
     ) -> Call[R]:
         """Check arguments as a Python caller gives them."""
-        return self._call(self._argument_codec().check(args, kwargs), options)
+        codec = self._argument_codec()
+        if has_references(args) or has_references(kwargs.values()):
+            bound = codec.bind(args, kwargs)
+            return self.make_later_call(bound, references_in(bound), options)
+        return self._call(codec, codec.check(args, kwargs), options)
 
     def make_json_call(
-        self, arguments: Mapping[str, Json], options: Options, *, strict: bool = False
+        self,
+        arguments: Mapping[str, Json],
+        options: Options,
+        *,
+        strict: bool = False,
+        later: Mapping[str, ResultOf] = NOTHING_LATER,
     ) -> Call[R]:
-        """Check arguments that are JSON values by name; with `strict`, `"3"` is no integer."""
-        return self._call(self._argument_codec().check_json(arguments, strict=strict), options)
+        """Check arguments that are JSON values by name; with `strict`, `"3"` is no integer. Those
+        that are results to be come `later`.
+        """
+        codec = self._argument_codec()
+        for name in later:
+            self._refuse_stranger(name, arguments)
+        if later:
+            codec = self._codec_without(frozenset(later))
+        checked = codec.check_json(arguments, strict=strict)
+        return self._call(codec, checked, options, later)
+
+    def missing(self, given: Collection[str]) -> str | None:
+        """The first parameter that must be given and is not."""
+        return self._argument_codec().missing(given)
+
+    def make_later_call(
+        self, bound: Mapping[str, Any], later: Mapping[str, ResultOf], options: Options
+    ) -> Call[R]:
+        """Check bound arguments, but for those that are results to be."""
+        codec = self._codec_without(frozenset(later))
+        given = {name: value for name, value in bound.items() if name not in later}
+        return self._call(codec, codec.check_bound(given), options, later)
+
+    def made_gates(self, payload: bytes, makers: Makers) -> list[tuple[GateMaker, Gate]]:
+        """The gates that these make for a stored payload; `InvalidArguments` if it does not fit."""
+        codec = self._argument_codec()
+        values = codec.values(payload)
+        return made_gates(makers, *codec.spread(values), values)
 
     def json_schema(self, reference: str) -> dict[str, Json]:
         """What `make_json_call` takes, as a JSON Schema; see `ArgumentCodec.json_schema`."""
@@ -169,24 +225,57 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         if len(payload) > limit:
             self._argument_codec().check_limit(payload, limit)
 
-    def _call(self, checked: Checked, options: Options) -> Call[R]:
+    def _call(
+        self,
+        codec: ArgumentCodec,
+        checked: Checked,
+        options: Options,
+        later: Mapping[str, ResultOf] = NOTHING_LATER,
+    ) -> Call[R]:
         if not self.keep:
             _refuse_what_needs_keeping(options)
-        codec, values = self._argument_codec(), checked.values
+        values = checked.values
         payload = codec.dump(checked)
         lock, unique_key, fingerprint = options.lock, options.unique_key, None
         if options.idempotency_key is not None or self.unique is True:
-            fingerprint = codec.digest(values)
+            fingerprint = codec.digest(values) if not later else _digest(codec, values, later)
         if unique_key is None and self.unique is True:
             unique_key = fingerprint
         elif unique_key is None and callable(self.unique):
-            unique_key = self.unique(*codec.spread(values), values)
+            unique_key = _made("unique", self.unique, codec, values, later)
         if lock is None and self.lock is not None:
-            lock = self.lock(*codec.spread(values), values)
-        coalescing = None
+            lock = _made("lock", self.lock, codec, values, later)
+        results = tuple((name, each.ref) for name, each in later.items() if not each.is_by_name)
+        gates, coalescing = self.fixed_gates, None
+        if gates is None:
+            make_gates = partial(gates_of, self.limits)
+            gates = _made("concurrency", make_gates, codec, values, later)
         if self.coalescing is not None:
             coalescing = self.coalescing.of(*codec.spread(values), values, options)
-        return Call(self, payload, options, lock, unique_key, fingerprint, coalescing)
+        return Call(
+            self, payload, options, lock, unique_key, fingerprint, gates, coalescing, results
+        )
+
+    def _codec_without(self, later: frozenset[str]) -> ArgumentCodec:
+        """The codec of the parameters whose arguments are known at submit."""
+        known = self._without.get(later)
+        if known is None:
+            known = self._signature.argument_codec(self.name, self.secret_fields, later)
+            self._without[later] = known
+        return known
+
+    def _refuse_stranger(self, name: str, arguments: Mapping[str, Json]) -> None:
+        if name in arguments:
+            problem = "is given twice: as a parameter and as a result of another task"
+        elif name not in self.parameters:
+            listed = ", ".join(self.parameters) or "none"
+            problem = f"is no parameter of task {self.name!r}. It has: {listed}"
+        else:
+            return
+        raise InvalidArguments(
+            f"results.{name} {problem}. Nothing was submitted.",
+            problems=((f"results.{name}", problem),),
+        )
 
     def _prepare(self) -> None:
         """Build the codecs now, so that a bad annotation shows where it is written; names that are
@@ -220,6 +309,31 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
 
     def __repr__(self) -> str:
         return f"<task {self.name}>"
+
+
+def _made(
+    option: str,
+    make: Callable[[tuple[Any, ...], dict[str, Any], dict[str, Any]], T],
+    codec: ArgumentCodec,
+    values: dict[str, Any],
+    later: Mapping[str, ResultOf],
+) -> T:
+    """What is made from the arguments at submit."""
+    if not later:
+        return make(*codec.spread(values), values)
+    try:
+        return make(*codec.spread(values), values)
+    except (InvalidOption, LookupError, TypeError) as error:
+        raise InvalidOption(
+            option,
+            f"is made from the arguments, and {', '.join(later)} will only be known when another "
+            f"task has completed ({error}). Make it from the others, or give it at submit.",
+        ) from None
+
+
+def _digest(codec: ArgumentCodec, values: dict[str, Any], later: Mapping[str, ResultOf]) -> str:
+    taken = {name: [each.source, *each.targets] for name, each in later.items()}
+    return digest(codec.digest(values), taken)
 
 
 def _refuse_what_needs_keeping(options: Options) -> None:

@@ -9,13 +9,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+from uuid import UUID
 
 from holdfast.core.attempt import History
 from holdfast.core.duration import Duration
+from holdfast.core.flow import BATCH, Source
 from holdfast.core.lifecycle import is_terminal
 from holdfast.core.task import Reason, State, SubmitOutcome, Task, TaskId
+from holdfast.core.tree import TaskTree
 from holdfast.definitions.readers import read_duration
+from holdfast.definitions.references import ResultOf
 from holdfast.errors import ResultTimeout, TaskCancelled, TaskFailed
 
 if TYPE_CHECKING:
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 
 R_co = TypeVar("R_co", covariant=True)
 
+_OF_OTHERS = frozenset({Reason.DEPENDENCY_FAILED, Reason.NOT_NEEDED})
 _SHORTEST_PAUSE, _LONGEST_PAUSE, _GROWTH = 0.002, 0.1, 1.5
 
 
@@ -81,6 +86,8 @@ class Handle(Generic[R_co]):
         task = await self._ended(seconds)
         if task.state is not State.COMPLETED:
             raise _unsuccessful(task)
+        if task.name == BATCH:
+            task = await (await self._home.verbs()).with_whole_result(task)
         return self._result_of(task)
 
     def __await__(self) -> Generator[Any, None, R_co]:
@@ -94,7 +101,7 @@ class Handle(Generic[R_co]):
         return await (await self._home.verbs()).cancel(self.id)
 
     def retry(self) -> Task:
-        """Start it again: an ended task anew, one that waits for its retry right now."""
+        """Start it again: an ended task anew, one that waits for its time right now."""
         return self._home.wait_for(self.retry_async())
 
     async def retry_async(self) -> Task:
@@ -106,6 +113,26 @@ class Handle(Generic[R_co]):
 
     async def history_async(self) -> History:
         return await (await self._home.verbs()).history(self.id)
+
+    def children(self) -> list[Task]:
+        """Its own children, oldest first: up to 1,000 (`app.children` has all, page by page)."""
+        return self._home.wait_for(self.children_async())
+
+    async def children_async(self) -> list[Task]:
+        return list((await (await self._home.verbs()).children(self.id, limit=1000)).tasks)
+
+    def tree(self) -> TaskTree:
+        """It, its children, their children and so on, each with how many have ended."""
+        return self._home.wait_for(self.tree_async())
+
+    async def tree_async(self) -> TaskTree:
+        return await (await self._home.verbs()).tree(self.id)
+
+    def result_ref(self) -> R_co:
+        """Its result as an argument of a task that waits for it: `g.submit(x=h.result_ref())`. To a
+        type checker it is the result itself. That it fits is checked when `g` starts.
+        """
+        return cast("R_co", ResultOf(Source.ONE, (self.id,)))
 
     async def _ended(self, seconds: float | None) -> Task:
         loop = asyncio.get_running_loop()
@@ -138,11 +165,16 @@ class Handle(Generic[R_co]):
         return f"<Handle {self.id}>"
 
 
+TaskRef = str | UUID | Handle[Any]
+"""A task by its id, or by a handle on it."""
+
+
 def _unsuccessful(task: Task) -> TaskFailed | TaskCancelled:
     if task.state is State.CANCELLED:
         what = "expired before it could start" if task.reason is Reason.EXPIRED else "was cancelled"
+        why = f" because {task.error.message}" if task.reason in _OF_OTHERS and task.error else ""
         return TaskCancelled(
-            f"task {task.id} ({task.name}) {what}.", task_id=task.id, state=task.state
+            f"task {task.id} ({task.name}) {what}{why}.", task_id=task.id, state=task.state
         )
     error = task.error
     said = f": {error.type}: {error.message}" if error else ""

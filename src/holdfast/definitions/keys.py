@@ -24,8 +24,10 @@ MakeKey = Callable[[tuple[Any, ...], dict[str, Any], dict[str, Any]], str | None
 _FIRST_NAME = re.compile(r"[^.\[]*")
 
 
-def key_maker(option: str, source: object, parameters: Collection[str]) -> MakeKey:
-    """Turn a template or a function into a maker of keys."""
+def key_maker(option: str, source: object, parameters: Collection[str] | None) -> MakeKey:
+    """Turn a template or a function into a maker of keys. A template may name these `parameters`;
+    None: what it may name shows at a submit.
+    """
     if isinstance(source, str):
         return _from_template(option, source, parameters)
     if callable(source) and not inspect.iscoroutinefunction(source):
@@ -35,7 +37,7 @@ def key_maker(option: str, source: object, parameters: Collection[str]) -> MakeK
     )
 
 
-def _from_template(option: str, template: str, parameters: Collection[str]) -> MakeKey:
+def _from_template(option: str, template: str, parameters: Collection[str] | None) -> MakeKey:
     read_text(option, template, 10_000)
     try:
         fields = [field for _, field, _, _ in Formatter().parse(template) if field is not None]
@@ -44,7 +46,7 @@ def _from_template(option: str, template: str, parameters: Collection[str]) -> M
     for field in fields:
         match = _FIRST_NAME.match(field)
         name = match[0] if match else field
-        if name not in parameters:
+        if parameters is not None and name not in parameters:
             raise InvalidOption(
                 option,
                 f"template {template!r} names {name!r}, which is no parameter of the task."
@@ -54,6 +56,10 @@ def _from_template(option: str, template: str, parameters: Collection[str]) -> M
     def make(args: tuple[Any, ...], kwargs: dict[str, Any], named: dict[str, Any]) -> str:
         try:
             key = template.format(**named)
+        except KeyError as error:
+            raise InvalidOption(
+                option, f"template {template!r} names {error}, which this task has not"
+            ) from error
         except Exception as error:
             raise InvalidOption(
                 option, f"template {template!r} does not work for these arguments: {error!r}"

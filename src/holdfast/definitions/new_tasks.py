@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from holdfast.core.callback import notice
 from holdfast.core.ids import marked, uuid7
 from holdfast.core.task import NewTask, Priority, Task, TaskId
 from holdfast.definitions.call import Call
+from holdfast.definitions.gate_makers import Makers, queue_gates
 from holdfast.definitions.tracing import current_traceparent
 from holdfast.errors import InvalidOption
 from holdfast.settings import Settings
@@ -46,8 +47,10 @@ class IdMaker:
 class TaskMaker:
     """Makes the new tasks of one client."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, queues: Mapping[str, Makers] | None = None) -> None:
+        """`queues` are those with limits of their own (`Registry.queues`)."""
         self._settings = settings
+        self._queues = {} if queues is None else queues  # may be filled later
         self.head_starts = {p: settings.aging.head_start(p) for p in Priority}
         self._ids = IdMaker()
         self._common: dict[object, tuple[Any, ...]] = {}
@@ -73,6 +76,8 @@ class TaskMaker:
         tasks = [
             self._one(call, task_id, notices) for call, task_id in zip(calls, ids, strict=True)
         ]
+        if self._queues:
+            tasks = list(map(self._with_limits_of_its_queue, tasks))
         tasks += notices
         trace = traceparent or current_traceparent()
         if trace is None:
@@ -90,6 +95,12 @@ class TaskMaker:
             signer=signer,
             end=end,
         )
+
+    def _with_limits_of_its_queue(self, task: NewTask) -> NewTask:
+        makers = self._queues.get(task.queue)
+        if makers is None:
+            return task
+        return task._replace(gates=task.gates + queue_gates(makers, task.payload, task.owner))
 
     def _one(self, call: Call[Any], task_id: TaskId, notices: list[NewTask]) -> NewTask:
         """Plain tasks of one definition differ in id and payload only: the rest is worked out once,

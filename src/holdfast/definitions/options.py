@@ -7,19 +7,24 @@ definition's, only tags add up. None always means "not given".
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from enum import StrEnum
+from functools import partial
 from typing import Any, Literal, TypedDict
 
 from holdfast.core.duration import Duration, Size, parse_duration
+from holdfast.core.flow import When
+from holdfast.core.ids import is_task_id
 from holdfast.core.retry import RetryPolicy
-from holdfast.core.task import Priority
+from holdfast.core.task import Priority, TaskId
 from holdfast.definitions import readers
 from holdfast.definitions.batch import Batch
 from holdfast.definitions.coalescing import Debounce, Throttle
+from holdfast.definitions.handle import TaskRef
 from holdfast.definitions.instants import read_instant
 from holdfast.definitions.keys import KeyMaker
+from holdfast.definitions.limits import LimitKeywords
 from holdfast.errors import InvalidOption
 
 Retry = RetryPolicy | Callable[[int], float]
@@ -27,6 +32,17 @@ Retry = RetryPolicy | Callable[[int], float]
 Unlimited = Literal["unlimited"]
 Tags = str | Collection[str] | Mapping[str, str | int]
 """One tag, several, or names with values: `{"batch": "daily"}` is the tag `batch=daily`."""
+
+
+def read_tasks(option: str, value: object) -> tuple[TaskId, ...]:
+    """Read which tasks are meant: one or several, by handles or ids."""
+    several = isinstance(value, Collection) and not isinstance(value, str)
+    many: Any = value if several else [value]
+    for n, each in enumerate(many):
+        if not is_task_id(str(each).strip().lower()):
+            where = f"{option}[{n}]" if several else option
+            raise InvalidOption(where, f"expected a handle or the id of a task, got {each!r}")
+    return tuple(dict.fromkeys(TaskId(str(each).strip().lower()) for each in many))
 
 
 class Executor(StrEnum):
@@ -37,8 +53,8 @@ class Executor(StrEnum):
     PROCESS = "process"
 
 
-class TaskKeywords(TypedDict, total=False):
-    """The decorator's options.
+class TaskKeywords(LimitKeywords, total=False):
+    """The decorator's options; those of `LimitKeywords` bound how many run.
 
     `retry_for` are the only exceptions that are tried again, `no_retry_for` those that are not.
     `timeout_growth` multiplies the time limit with every charged attempt, up to `timeout_cap`.
@@ -84,10 +100,12 @@ class SubmitKeywords(TypedDict, total=False):
     `run_at` is an aware datetime or ISO text with an offset; a naive one needs `timezone`.
     `expires` is a duration from now, or an instant. `lock` and the keys are taken literally: they
     are often made from users' data, which must not be read as a template. `callback` is a URL that
-    a server tells when the task has ended. `traceparent` is the W3C header of the trace that the
-    task belongs to; without it, the running task's or the current span's is taken. `connection` is
-    your own open connection to the store's database: the task is part of its transaction, visible
-    when you commit and gone if you roll back.
+    a server tells when the task has ended. `after` are tasks that must have ended before it starts,
+    handles or ids, and `when` is how: well (`success`, unless told otherwise), not (`failure`), or
+    either way (`always`); it is cancelled if they end otherwise. `traceparent` is the W3C header of
+    the trace that the task belongs to; without it, the running task's or the current span's is
+    taken. `connection` is your own open connection to the store's database: the task is part of its
+    transaction, visible when you commit and gone if you roll back.
     """
 
     queue: str | None
@@ -108,6 +126,8 @@ class SubmitKeywords(TypedDict, total=False):
     callback: str | None
     traceparent: str | None
     connection: object | None
+    after: TaskRef | Collection[TaskRef] | None
+    when: str | When | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +153,8 @@ class Options:
     signer: str | None = None  # the token whose secret signs the notice
     traceparent: str | None = readers.option(readers.read_trace)
     connection: object | None = readers.option(lambda _name, value: value)
+    after: tuple[TaskId, ...] = readers.option(read_tasks, ())
+    when: When = readers.option(partial(readers.read_word, When), When.SUCCESS)
 
 
 NO_OPTIONS = Options()
@@ -154,9 +176,21 @@ def read_options(keywords: Mapping[str, object]) -> Options:
     given = {name: value for name, value in in_our_words(keywords).items() if value is not None}
     read = readers.read_each(Options, given)
     read |= _start(given) | _expiry(given)
+    if "when" in given and "after" not in given:
+        raise InvalidOption("when", "says how what it comes `after` must have ended; give that too")
     options = Options(**read)
     _refuse_to_expire_unstarted(options)
     return options
+
+
+def merged(options: Options, over: Options) -> Options:
+    """The options with those of another that were given."""
+    given = {
+        each.name: value
+        for each in fields(over)
+        if (value := getattr(over, each.name)) != each.default
+    }
+    return replace(options, **given) if given else options
 
 
 def _start(given: Mapping[str, Any]) -> dict[str, Any]:

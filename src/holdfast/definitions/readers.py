@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import field, fields
 from difflib import get_close_matches
+from enum import StrEnum
 from functools import cache
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ LONGEST_KEY = 500
 MOST_TAGS = 50
 
 T = TypeVar("T")
+W = TypeVar("W", bound=StrEnum)
 
 
 def option(read: Callable[[str, object], object], default: Any = None) -> Any:
@@ -98,6 +100,17 @@ def read_name(option: str, value: object) -> str:
 
 def read_key(option: str, value: object) -> str:
     return read_text(option, value, LONGEST_KEY)
+
+
+def read_word(words: type[W], option: str, value: object) -> W:
+    """Read one of the words of an enum."""
+    text = value.strip().lower() if isinstance(value, str) else ""
+    known = [word.value for word in words]
+    if text not in known:
+        raise InvalidOption(
+            option, f"expected {', '.join(known)}, got {value!r}.{hint(value, known)}"
+        )
+    return words(text)
 
 
 def read_trace(option: str, value: object) -> str:

@@ -6,7 +6,10 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any
 
+from holdfast.core.gate import key_of, kind_of
+from holdfast.core.scope import QUEUE, Scope
 from holdfast.definitions.definition import Definition
+from holdfast.definitions.gate_makers import Makers, task_scope
 from holdfast.definitions.middleware import Installed
 from holdfast.errors import InvalidOption, UnknownTask
 
@@ -25,6 +28,10 @@ class Registry(Mapping[str, AnyDefinition]):
         self.batched: set[str] = set()
         """Names of tasks that are run many at a time."""
         self.middleware = Installed()
+        self.queues: dict[str, Makers] = {}
+        """Queues with limits of their own."""
+        self.breakers: dict[Scope, Makers] = {}
+        """The breakers of definitions and queues, by whose they are; empty for nearly all apps."""
 
     def add(self, definition: AnyDefinition) -> None:
         """Take a definition in. The same function again (a reload, a notebook) replaces itself;
@@ -41,6 +48,31 @@ class Registry(Mapping[str, AnyDefinition]):
         _note(self.forgetful, definition.name, is_one=not definition.keep)
         _note(self.batched, definition.name, is_one=definition.batch is not None)
         _note(self.coalesced, definition.name, is_one=definition.coalescing is not None)
+        self._watch(task_scope(definition.name), definition.limits)
+
+    def set_queue(self, queue: str, makers: Makers) -> None:
+        """What bounds a queue, from now on."""
+        self.queues[queue] = makers
+        self._watch(Scope(QUEUE, queue), makers)
+
+    def has_limit(self, name: str) -> bool:
+        """Whether a definition or a queue has a limit of this name."""
+        scope = Scope.parse(key_of(name))
+        whose, is_keyed = scope._replace(key=None), scope.key is not None
+        every = [*(d.limits for d in self._definitions.values()), *self.queues.values()]
+        return any(
+            (maker.kind, maker.scope, maker.make_key is not None)
+            == (kind_of(name), whose, is_keyed)
+            for makers in every
+            for maker in makers
+        )
+
+    def _watch(self, scope: Scope, makers: Makers) -> None:
+        breakers = tuple(maker for maker in makers if maker.rule is not None)
+        if breakers:
+            self.breakers[scope] = breakers
+        else:
+            self.breakers.pop(scope, None)
 
     def names(self) -> tuple[str, ...]:
         return tuple(sorted(self._definitions))

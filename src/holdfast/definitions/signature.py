@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import sys
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -63,13 +63,21 @@ class Signature:
             item_of(self._hint(self.parameters[0].annotation))
 
     def argument_codec(
-        self, task: str, secret_fields: Sequence[str] = (), *, is_batch: bool = False
+        self,
+        task: str,
+        secret_fields: Sequence[str] = (),
+        later: Collection[str] = (),
+        *,
+        is_batch: bool = False,
     ) -> ArgumentCodec:
-        """The codec of what a submit gives; for a batch that is one item of the list."""
-        hints = {p.name: self._hint(p.annotation) for p in self.parameters}
+        """The codec of all parameters, but for those whose arguments come `later`; for a batch, of
+        one item of its list.
+        """
+        parameters = [p for p in self.parameters if p.name not in later]
+        hints = {p.name: self._hint(p.annotation) for p in parameters}
         if is_batch:
             hints = {name: item_of(hint) for name, hint in hints.items()}
-        return _built(partial(ArgumentCodec, task, self.parameters, hints, secret_fields), task)
+        return _built(partial(ArgumentCodec, task, parameters, hints, secret_fields), task)
 
     def result_codec(self, task: str, *, is_batch: bool = False) -> ResultCodec:
         annotation = getattr(self._function, "__annotations__", {}).get("return", Parameter.empty)

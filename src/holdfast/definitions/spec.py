@@ -12,6 +12,7 @@ from holdfast.core.task import Priority
 from holdfast.definitions import readers
 from holdfast.definitions.batch import BatchRule, read_batch
 from holdfast.definitions.coalescing import CoalescingRule, read_coalescing
+from holdfast.definitions.gate_makers import Makers, read_limits, task_scope
 from holdfast.definitions.keys import MakeKey, key_maker
 from holdfast.definitions.options import BatchKeywords, Executor, Retry, SubmitKeywords
 from holdfast.definitions.signature import Signature, task_name
@@ -76,6 +77,7 @@ class Spec:
     requires: frozenset[str] = readers.option(readers.read_capabilities, frozenset())
     secret_fields: tuple[str, ...] = ()
     keep: bool = readers.option(_truth, True)
+    limits: Makers = ()
     coalescing: CoalescingRule | None = None
     batch: BatchRule | None = readers.option(read_batch)
 
@@ -102,6 +104,7 @@ def read_spec(
         read["unique"] = _unique(given["unique"], signature)
     if "secret_fields" in given:
         read["secret_fields"] = _secret_fields(given["secret_fields"], signature)
+    read["limits"] = read_limits(given, task_scope(read["name"]), signature.names)
     read["coalescing"] = read_coalescing(given, signature.names)
     spec = Spec(**read)
     if spec.batch is not None:

@@ -7,11 +7,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar, Unpack
 
 from holdfast.core.task import Json
+from holdfast.definitions.builders import group
 from holdfast.definitions.call import Call, submit_calls, submit_calls_async
+from holdfast.definitions.composing import Composite, Link
 from holdfast.definitions.handle import Handle
 from holdfast.definitions.options import SubmitKeywords, in_our_words, read_options
 
@@ -48,6 +50,16 @@ class Submittable(ABC, Generic[P, R]):
         """Submit from async code. When it returns, the task is durable."""
         return (await submit_calls_async(self.home, [self.call(*args, **kwargs)]))[0]
 
+    @abstractmethod
+    def s(self, *args: Any, **kwargs: Any) -> Link[R]:
+        """A link of a composition (`chain`, `group`, `chord`, `batch`); arguments may lack."""
+
+    def map(self, items: Iterable[Any]) -> Composite[list[R]]:
+        """A group of one task for each of these, which is its first argument. They may come from a
+        generator: more than 1,000 are stored in slices, in bounded memory.
+        """
+        return group(self.s(item) for item in items)
+
     def delay(self, *args: P.args, **kwargs: P.kwargs) -> Handle[R]:
         """Another word for `submit`, for those who come from there."""
         return self.submit(*args, **kwargs)
@@ -69,6 +81,9 @@ class WithOptions(Submittable[P, R]):
 
     def call(self, *args: P.args, **kwargs: P.kwargs) -> Call[R]:
         return self._definition.make_call(args, kwargs, self._options)
+
+    def s(self, *args: Any, **kwargs: Any) -> Link[R]:
+        return self._definition.link(args, kwargs, self._options)
 
     def call_json(self, arguments: Mapping[str, Json]) -> Call[R]:
         """Like `call`, with JSON values by name: what a command line or a REST body has."""

@@ -17,6 +17,7 @@ from uuid import uuid4
 from holdfast.codec.hiding import marked_secrets, without
 from holdfast.codec.text import MESSAGE_LIMIT, TRACEBACK_LIMIT, storable
 from holdfast.core.attempt import Claim, Refusal, Settlement
+from holdfast.core.chore import with_chores
 from holdfast.core.lifecycle import Failed, Outcome, Succeeded, TimedOut, settle
 from holdfast.core.record import Changes
 from holdfast.core.task import NewTask, TaskError
@@ -44,7 +45,8 @@ class Judge:
     def settle(self, claim: Claim, outcome: Outcome) -> Settlement:
         """What the task becomes now that its attempt has ended thus."""
         backoff = partial(self._delay, claim)
-        return settle(claim, outcome, backoff=backoff, crash_limit=self._crash_limit)
+        settlement = settle(claim, outcome, backoff=backoff, crash_limit=self._crash_limit)
+        return with_chores(settlement, claim.payload)
 
     def timeout_of(self, claim: Claim) -> float | None:
         """How many seconds the attempt may take, if there is a limit."""
@@ -77,7 +79,8 @@ def bringing(outcome: Outcome, follow_ups: Sequence[NewTask], window: float) -> 
     """The same outcome, with what is to be submitted along with it if it is a success."""
     if not isinstance(outcome, Succeeded):
         return outcome
-    return replace(outcome, also=Changes(uuid4().hex, tuple(follow_ups), (), window))
+    also = outcome.also or Changes(uuid4().hex, (), (), window)
+    return replace(outcome, also=also._replace(tasks=(*also.tasks, *follow_ups)))
 
 
 def refused_follow_up(refusal: Refusal) -> Failed:

@@ -5,7 +5,7 @@ A worker, which ends thousands a second, gathers them instead (`worker/settler.p
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim, Refusal
@@ -19,7 +19,17 @@ from holdfast.ports.store import TaskStore
 class Settling:
     """Judge, save, say so in the log, wake whoever became ready."""
 
-    def __init__(self, store: TaskStore, judge: Judge, waker: Waker, announcer: Announcer) -> None:
+    def __init__(
+        self,
+        store: TaskStore,
+        judge: Judge,
+        waker: Waker,
+        announcer: Announcer,
+        *,
+        on_saved: Callable[[Claim, Outcome], None] = lambda _claim, _outcome: None,
+    ) -> None:
+        """`on_saved` is told of each that was saved."""
+        self._on_saved = on_saved
         self._store = store
         self._judge = judge
         self._waker = waker
@@ -38,5 +48,8 @@ class Settling:
         saved = [pair for pair in pairs if pair[0].task_id not in refused]
         for pair in saved:
             self._announcer.ended(*pair)
+        for claim, outcome in ended:
+            if claim.task_id not in refused:
+                self._on_saved(claim, outcome)
         self._waker.saved((claim.queue, claim.lock, settled) for claim, settled in saved)
         return refused

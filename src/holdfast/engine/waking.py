@@ -21,6 +21,7 @@ from holdfast.core.attempt import Settlement
 from holdfast.core.task import Cause, NewTask
 from holdfast.core.unfit import is_unfit
 from holdfast.ports.dispatcher import EVERYBODY
+from holdfast.ports.store import Store
 
 AT_ONCE: Final = 0.01
 """Whoever looks for itself when a task is due tells others only of what is due within so many
@@ -65,6 +66,29 @@ class PassedOn:
             self._wake({queue: min(number, EVERYBODY) for queue, number in queues.items()})
 
 
+class _Told:
+    """Tells several of those whom gates let pass."""
+
+    def __init__(self, *hearers: Wake) -> None:
+        self.hearers = list(hearers)
+
+    def __call__(self, queues: Mapping[str, int]) -> None:
+        for hear in tuple(self.hearers):
+            hear(queues)
+
+
+def also_tell(store: Store, hear: Wake) -> Callable[[], None]:
+    """Let somebody hear too of whom the store's gates let pass, until what is returned is called.
+    Whoever let them pass can mostly take them itself, and need not be woken for it by others.
+    """
+    told = store.passed_on
+    if not isinstance(told, _Told):
+        told = store.passed_on = _Told(told)
+    hearers = told.hearers
+    hearers.append(hear)
+    return lambda: hearers.remove(hear)
+
+
 class Waker:
     """Wakes others, and nudges its owner.
 
@@ -93,7 +117,7 @@ class Waker:
                 soonest = 0.0
             if one.also is not None:
                 self._follow_ups(one.also.tasks, queues)
-            if one.cause is None:
+            if one.cause is None or one.behind is not None:
                 continue
             if not is_unfit(one):
                 soonest = min(soonest, one.delay)

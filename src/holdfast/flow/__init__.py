@@ -1,3 +1,8 @@
-"""What tasks have to do with each other, above the kernel: plain Python over gates, records and
-`commit`, written once for every store.
+"""What stands above gates, records and attempts: work made of work, and shares of what is scarce.
+
+It uses the ports alone, so it is the same on every store, and a task that needs none of it never
+comes here. `starting` looks at a claimed task before it runs, `parents` ends those that have
+children, `trees` cancels and starts again what belongs together, `submitting` stores compositions,
+`coalescing` makes one task of several submits, `limits` and `breakers` bound what runs, and
+`chores` finishes what takes several steps.
 """

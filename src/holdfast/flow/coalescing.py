@@ -36,6 +36,7 @@ from holdfast.core.task import Added, NewTask, Reason, State, SubmitOutcome, Tas
 from holdfast.definitions.call import Call
 from holdfast.errors import RecordConflict, StoreUnavailable
 from holdfast.logs import EventLog
+from holdfast.ports.records import one_record
 from holdfast.ports.store import Store
 
 log = EventLog("holdfast.client")
@@ -117,7 +118,7 @@ class Coalescer:
         return found
 
     async def _standing(self, key: Key) -> _Standing:
-        record = await self._store.record(*key)
+        record = await one_record(self._store, *key)
         if record is None:
             return _Standing(None, None)
         said = Newest.of(record) if key[0] is CoalescingKind.DEBOUNCE else First.of(record)

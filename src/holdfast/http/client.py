@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, Self, T
 
 from holdfast.core.duration import Duration
 from holdfast.core.task import Json
+from holdfast.definitions.handle import TaskRef
 from holdfast.definitions.readers import read_duration
 from holdfast.errors import ConfigError
-from holdfast.filters import TaskRef, read_id
+from holdfast.filters import read_id
 from holdfast.http.talk import Pause, Talk
 from holdfast.http.values import RemoteEvent
 from holdfast.http.verbs import NamedTask, RemoteCall, SubmitWords, TokenVerbs, Verbs, call
@@ -141,6 +142,8 @@ class HttpClient:
     list, list_async = both(Verbs.list)
     get_by_key, get_by_key_async = both(Verbs.get_by_key)
     history, history_async = both(Verbs.history)
+    children, children_async = both(Verbs.children)
+    tree, tree_async = both(Verbs.tree)
     why, why_async = both(Verbs.why)
     cancel, cancel_async = both(Verbs.cancel)
     cancel_many, cancel_many_async = both(Verbs.cancel_many)
@@ -151,6 +154,10 @@ class HttpClient:
     queues, queues_async = both(Verbs.queues)
     pause, pause_async = both(Verbs.pause)
     resume, resume_async = both(Verbs.resume)
+    limits, limits_async = both(Verbs.limits)
+    limit, limit_async = both(Verbs.limit)
+    set_limit, set_limit_async = both(Verbs.set_limit)
+    unset_limit, unset_limit_async = both(Verbs.unset_limit)
     workers, workers_async = both(Verbs.workers)
     drain, drain_async = both(Verbs.drain)
     result, result_async = both(Verbs.result)

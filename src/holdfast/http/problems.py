@@ -25,7 +25,7 @@ KINDS: Final[Mapping[str, type[HoldfastError]]] = {
     "unsupported": errors.Unsupported,
 }
 
-OPTIONS: Final = {"expires_in_seconds": "expires"} | {
+OPTIONS: Final = {"expires_in_seconds": "expires", "cursor": "after"} | {
     word: option for option, word in JSON_WORDS.items()
 }
 

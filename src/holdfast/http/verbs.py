@@ -14,25 +14,30 @@ from holdfast.bounds import BoundWords, read_bounds
 from holdfast.core.attempt import History
 from holdfast.core.duration import Duration
 from holdfast.core.fleet import WorkerInfo
+from holdfast.core.flow import When
 from holdfast.core.lifecycle import is_terminal
+from holdfast.core.limit_state import LimitChange, LimitDetails, LimitPage
 from holdfast.core.limits import UNLIMITED
 from holdfast.core.query import Order
 from holdfast.core.stats import QueueStats, Stats
-from holdfast.core.store_answers import QUEUE, WORKER
+from holdfast.core.store_answers import LIMIT, LIMIT_CHANGE, QUEUE, WORKER
 from holdfast.core.task import Json, Priority, State
-from holdfast.core.task_answers import HISTORY
+from holdfast.core.task_answers import HISTORY, TREE
+from holdfast.core.tree import TaskTree
 from holdfast.core.why import Why
 from holdfast.definitions.definition import Definition
+from holdfast.definitions.handle import TaskRef
 from holdfast.definitions.options import Options, Tags, Unlimited, read_options
 from holdfast.definitions.readers import read_duration
 from holdfast.errors import ResultTimeout, TaskCancelled, TaskFailed, TaskNotFound
-from holdfast.filters import JSON_WORDS, FilterKeywords, TaskRef, read_id
+from holdfast.filters import JSON_WORDS, FilterKeywords, read_id
 from holdfast.http import reading
 from holdfast.http.choosing import filter_of, query_of
 from holdfast.http.talk import Pause, Talk, ask
 from holdfast.http.values import BriefTask, RemotePage, RemoteTask, RemoteToken, Submitted
 
 TASKS = "/api/v1/tasks"
+LIMITS = "/api/v1/limits"
 FIRST_LOOK, LAST_LOOK = 0.05, 2.0
 """Seconds between two looks at a task whose result is waited for; they grow by half."""
 
@@ -64,6 +69,8 @@ class SubmitWords(TypedDict, total=False):
     owner: str | None
     callback: str | None
     traceparent: str | None
+    after: TaskRef | Collection[TaskRef] | None
+    when: str | When | None
 
 
 class RemoteCall(dict[str, Json]):
@@ -141,6 +148,19 @@ class Verbs:
         """Every attempt and event of a task."""
         return HISTORY.read((yield from ask("GET", f"{_task(task_id)}/attempts")))
 
+    def children(
+        self, task_id: TaskRef, *, limit: int = 100, after: str | None = None
+    ) -> Talk[RemotePage]:
+        """A page of the task's own children, oldest first."""
+        query = {"limit": str(limit)} | ({} if after is None else {"cursor": after})
+        return reading.page((yield from ask("GET", f"{_task(task_id)}/children", query=query)))
+
+    def tree(self, task_id: TaskRef) -> Talk[TaskTree]:
+        """The task with its children, their children and so on: the first 1,000, level by level,
+        and how many more there are.
+        """
+        return TREE.read((yield from ask("GET", f"{_task(task_id)}/tree")))
+
     def why(self, task_id: TaskRef) -> Talk[Why]:
         """Why the task is not running, in words, with its place in line."""
         return reading.why((yield from ask("GET", f"{_task(task_id)}/why")))
@@ -157,7 +177,7 @@ class Verbs:
         return (yield from _act("cancel", words, dry_run=dry_run))
 
     def retry(self, task_id: TaskRef) -> Talk[RemoteTask | BriefTask]:
-        """Start one task again: an ended one anew, one that waits for its retry right now. The
+        """Start one task again: an ended one anew, one that waits for its time right now. The
         answer is as brief as that of `cancel`.
         """
         return reading.steered((yield from ask("POST", f"{_task(task_id)}/retry")))
@@ -194,6 +214,27 @@ class Verbs:
         """Undo `pause`. False if it was not paused."""
         path = f"/api/v1/queues/{quote(queue, safe='')}/resume"
         return bool((yield from ask("POST", path))["changed"])
+
+    def limits(self, *, after: str = "", limit: int = 100) -> Talk[LimitPage]:
+        """The limits, rates, shares and breakers that somebody uses or has set, by name."""
+        query = {"limit": str(limit)} | ({"after": after} if after else {})
+        data = yield from ask("GET", LIMITS, query=query)
+        return LimitPage(limits=tuple(map(LIMIT.read, data["limits"])), next=data["next"])
+
+    def limit(self, name: str) -> Talk[LimitDetails]:
+        """One of them, with who holds it and who waits; `ServiceError` (404) if there is none."""
+        data = yield from ask("GET", _limit(name))
+        holders, waiters = tuple(data["holders"]), tuple(data["waiters"])
+        return LimitDetails(limit=LIMIT.read(data), holders=holders, waiters=waiters)
+
+    def set_limit(self, name: str, value: int | str) -> Talk[LimitChange]:
+        """How many may pass from now on, until `unset_limit`; of a breaker "open" or "closed"."""
+        body = {"state" if isinstance(value, str) else "capacity": value}
+        return LIMIT_CHANGE.read((yield from ask("PUT", _limit(name), body=body)))
+
+    def unset_limit(self, name: str) -> Talk[LimitChange]:
+        """Undo `set_limit`."""
+        return LIMIT_CHANGE.read((yield from ask("DELETE", _limit(name))))
 
     def workers(self) -> Talk[Sequence[WorkerInfo]]:
         """All workers known, newest first, dead and stopped ones too until they are pruned."""
@@ -287,6 +328,8 @@ def call(
         "expires_at": _expiry(read),
         "tags": list(read.tags) or None,
         "required_capabilities": None if read.requires is None else sorted(read.requires),
+        "after": list(read.after) or None,
+        "when": read.when if read.after else None,
     }
     return RemoteCall({word: value for word, value in given.items() if value is not None})
 
@@ -305,6 +348,10 @@ def _act(action: str, words: FilterKeywords, *, dry_run: bool, **more: Json) -> 
         }  # what the server would take it for, but must be said
     body = {"action": action, "filter": which, "dry_run": dry_run, **more}
     return int((yield from ask("POST", f"{TASKS}/actions", body=body))["tasks"])
+
+
+def _limit(name: str) -> str:
+    return f"{LIMITS}/{quote(name, safe='')}"
 
 
 def _task(task_id: TaskRef) -> str:

@@ -4,12 +4,28 @@ because a worker polls the store underneath (`poll`, 1 s by default).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from operator import attrgetter
 from typing import Final, Protocol
+
+from holdfast.core.task import NewTask, Task
 
 EVERYBODY: Final = 1 << 30
 """As many as sleep: for work that not every worker of the queue could take."""
+
+
+_QUEUE: Final[Callable[[object], str]] = attrgetter("queue")
+
+
+def work_for(tasks: Sequence[NewTask] | Sequence[Task]) -> Mapping[str, int]:
+    """How many of the sleeping workers of each queue these are work for."""
+    queues = Counter(map(_QUEUE, tasks))
+    for task in tasks:
+        if task.requires:  # whoever sleeps longest may be one that lacks it
+            queues[task.queue] = EVERYBODY
+    return queues
 
 
 class Listener(Protocol):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from holdfast.core.record import Changes, Due, Record
@@ -16,20 +16,18 @@ class RecordStore(Protocol):
     surrogates; documents come back as they were.
     """
 
-    async def record(self, kind: str, key: str) -> Record | None:
-        """One record as it is now."""
-        ...
-
     async def records(
         self,
         kind: str,
         *,
         limit: int,
+        keys: Collection[str] | None = None,
         group: str | None = None,
         after: Record | None = None,
         newest_first: bool = False,
     ) -> Sequence[Record]:
-        """Records of a kind: of one group by (sort, key), or of all groups by key (None).
+        """Records of a kind: of one group by (sort, key), or of all groups by key (None); of these
+        only those that have one of the `keys`, if given.
 
         At most `limit`, after the last one of the page before; in reverse with `newest_first`.
         """
@@ -54,6 +52,11 @@ class RecordStore(Protocol):
         after that it is a conflict.
         """
         ...
+
+
+async def one_record(store: RecordStore, kind: str, key: str) -> Record | None:
+    """One record as it is now."""
+    return next(iter(await store.records(kind, keys=(key,), limit=1)), None)
 
 
 class JournalStore(Protocol):

@@ -42,8 +42,10 @@ stands before or has set the capacity of leaves nothing behind, but for a latch 
   than its capacity. The claim counts the start.
 - *latch*: closed until it was counted down as often as up (`Changes.counts`, `NewTask.counts`).
   Each unfinished task has one of its own, whose key is its id, and which its end counts down.
-  Unknown ones are open. It opens once; a requeued task's own latch is closed until it ends again,
-  and its end counts no other latch a second time.
+  Unknown ones are open. It opens once, and what is counted later changes nothing, but for this: a
+  requeued task's own latch is closed until it ends again, and those that it names count it again
+  (they are made or closed if need be, and forget that it did not go well); and a settlement that
+  counts up the latch that its task is to stand `behind` closes it.
 
 A capacity is the one that the newest submit named, or the one set by `Changes.capacities`.
 
@@ -66,7 +68,7 @@ from types import TracebackType
 from typing import Protocol, Self
 
 from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
-from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.fleet import Requests, WorkerInfo, WorkerStatus
 from holdfast.core.gate import GateState
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
@@ -157,10 +159,12 @@ class TaskStore(Protocol):
         request, is written as `lifecycle.cancelled_instead` has it. Unknown tasks are refused and
         counted, without an event. A non-terminal settlement makes the task eligible at now + delay,
         with its old rank: in the future it waits in the state given, otherwise it is ready (or
-        blocked) at once; what it `needs` it requires from then on.
+        blocked) at once; what it `needs` it requires from then on, and the latch that it is
+        `behind` is one of its gates, for good.
 
         What a settlement brings along (`also`) is written as `commit` would, if and only if it is
-        itself, and right after it: the keys that its task lets go are free. If that clashes,
+        itself, and right after it: the keys that its task lets go are free. Only its latches are
+        counted up before, so one that the task stands `behind` is closed. If that clashes,
         neither is, the answer says so (`Refusal.conflict`), and nothing is noted or counted: the
         attempt goes on to hold its lease.
         """
@@ -186,12 +190,6 @@ class TaskStore(Protocol):
         """
         ...
 
-    async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
-        """Which tasks this worker runs and should stop, oldest first. Asked about once a second:
-        must be cheap.
-        """
-        ...
-
     async def requeue(
         self,
         where: TaskFilter,
@@ -200,13 +198,14 @@ class TaskStore(Protocol):
         head_starts: Mapping[str, int],
         pace: float | None = None,
     ) -> Sequence[Task]:
-        """Start tasks again on an operator's word: `lifecycle.REQUEUEABLE` only; others are passed
-        over.
+        """Start tasks again on an operator's word: ended ones, and those that wait for their time;
+        others are passed over.
 
         A terminal task gets a fresh rank (`head_starts` by priority), `charged` and `crash_count`
         0, cause `operator`, no result, error, reason, progress, finish or cancel request; its
-        attempts stay in the history and a `requeued` event is added; its expiry is dropped. A
-        retrying one becomes eligible now, nothing else changes. With `pace` (tasks per second) the
+        attempts stay in the history and a `requeued` event is added; its expiry is dropped. One
+        that waits, queued or retrying, becomes eligible now and stands in line as from now, unless
+        its own rank is smaller; nothing else changes. With `pace` (tasks per second) the
         n-th, oldest first and counted from 1, becomes eligible n / pace seconds from now. A task
         whose (name, unique_key) is taken by another unfinished task is passed over, also when this
         very call requeued the other. Returns the tasks changed, oldest first, as they are now.
@@ -291,8 +290,9 @@ class WorkerStore(Protocol):
         blocked_by: str | None = None,
     ) -> bool:
         """Say the worker is alive: `beats` grows by one, `beat_at` is now, `load`, `status` and
-        `blocked_by` (empty: by no task) change if given. False if it is unknown, stopped or
-        buried: nothing changes, it must register anew.
+        `blocked_by` (empty: by no task) change if given. `stopped` is its last word: it has left
+        in good order. False if it is unknown, stopped or buried: nothing changes, it must register
+        anew.
         """
         ...
 
@@ -309,20 +309,16 @@ class WorkerStore(Protocol):
         """
         ...
 
-    async def retire(self, worker_id: WorkerId) -> None:
-        """A worker stopped in good order (status `stopped`). Unknown and dead ones stay as they
-        are.
-        """
-        ...
-
     async def ask_to_drain(self, worker_id: WorkerId) -> bool:
         """Ask a worker to finish what it has and leave. Nothing else changes: the worker sees to
         it. False if it is unknown, stopped or dead.
         """
         ...
 
-    async def drain_requested(self, worker_id: WorkerId) -> bool:
-        """Whether the worker was asked to. Asked about once a second: must be cheap."""
+    async def requests(self, worker_id: WorkerId) -> Requests:
+        """What is asked of this worker: by `cancel` of the tasks that it runs, by `ask_to_drain` of
+        itself; nothing of unknown ones. Asked about once a second: must be cheap.
+        """
         ...
 
     async def orphans(self, *, limit: int) -> Sequence[Claim]:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from holdfast.core.attempt import Claim, Refusal
+from holdfast.core.flow import IN_PAYLOAD
 from holdfast.core.lifecycle import Outcome, Released
 from holdfast.core.query import TaskFilter, running_on
 from holdfast.core.shown import MARK
@@ -28,7 +29,8 @@ PAGE = 200
 @dataclass(slots=True)
 class LeasedAttempt:
     """A claim in the hands of a worker; with its payload only if that has secrets, which must be
-    known to keep them out of the worker's errors. Times by the monotonic clock.
+    known to keep them out of the worker's errors, says something of other tasks, or which breaker
+    it stands behind. Times by the monotonic clock.
 
     `missed` counts the heartbeats in a row that should have named the task and did not.
     """
@@ -49,8 +51,10 @@ class Leases:
         timeout_of: Callable[[Claim], float | None],
         *,
         grace: float,
+        needs_payload: Callable[[Claim], bool] = lambda _claim: False,
     ) -> None:
         """`grace` is added to timeouts: a worker may say itself how its attempt ended."""
+        self._needs_payload = needs_payload
         self._store = store
         self._settling = settling
         self._timeout_of = timeout_of
@@ -62,7 +66,8 @@ class Leases:
         since = time.monotonic() - age
         timeout = self._timeout_of(claim)
         deadline = None if timeout is None else since + timeout + self._grace
-        if MARK.encode() not in claim.payload:
+        is_marked = MARK.encode() in claim.payload or IN_PAYLOAD in claim.payload
+        if not is_marked and not self._needs_payload(claim):
             claim = claim._replace(payload=b"")
         kept = LeasedAttempt(claim, since, deadline)
         self._by_worker.setdefault(claim.worker_id, {})[claim.task_id] = kept

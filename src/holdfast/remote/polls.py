@@ -13,17 +13,20 @@ from typing import Any
 from holdfast.asyncio_tools.cancel import end
 from holdfast.asyncio_tools.shield import to_the_end
 from holdfast.core.attempt import Claim, Claimed
-from holdfast.core.flow import IN_PAYLOAD
-from holdfast.core.lifecycle import Dropped, Outcome
+from holdfast.core.lifecycle import Outcome
 from holdfast.core.task import WorkerId
 from holdfast.engine.napping import Napper
 from holdfast.errors import StoreUnavailable
-from holdfast.flow.debouncing import looked_at
+from holdfast.flow.breakers import Breakers, given_back
+from holdfast.flow.starting import must_look
+from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.remote.leases import Leases
 from holdfast.remote.registrations import Registrations, RemoteWorker
 from holdfast.remote.waiting import LongPoll, WaitingPolls
+
+log = EventLog("holdfast.remote")
 
 _Key = tuple[tuple[str, ...] | None, frozenset[str]]
 
@@ -40,6 +43,8 @@ class Polls:
         *,
         poll: float,
         on_claimed: Callable[[Sequence[Claim]], None],
+        look: Callable[[Claim], Awaitable[Claim | Outcome]],
+        breakers: Breakers,
     ) -> None:
         self._store = store
         self._dispatcher = dispatcher
@@ -47,6 +52,8 @@ class Polls:
         self._leases = leases
         self._every = poll
         self._on_claimed = on_claimed
+        self._look = look
+        self._breakers = breakers
         self._waiting: dict[_Key, WaitingPolls] = {}
         self._polls: dict[WorkerId, list[LongPoll]] = {}
         self._tasks: set[asyncio.Future[Any]] = set()
@@ -128,13 +135,9 @@ class Polls:
         """Claim for this poll. None if that failed, which the poll is told."""
         if poll.answer.done():
             return None
-        info = poll.worker.info
         poll.begin()
         try:
-            claimed = await self._store.claim(
-                info.id, queues=info.queues, capabilities=info.capabilities, limit=poll.limit
-            )
-            claims = await self._looked_at(claimed.claims)
+            claimed, to_run = await self._claim_what_runs(poll)
         except Exception as error:  # noqa: BLE001 - whatever it is, its poll is told
             poll.fail(error)
             return None
@@ -142,30 +145,53 @@ class Polls:
             poll.land([])
             poll.close()
             raise
-        self._on_claimed(claims)
-        poll.land(claims)
-        if claimed.claims and not claims:  # there may be others that may run
-            return await self._claim(poll)
+        poll.land(to_run)
         return claimed
 
-    async def _looked_at(self, claims: Sequence[Claim]) -> Sequence[Claim]:
-        """Those of them that may run, as they may; the others are ended here."""
-        if not any(IN_PAYLOAD in claim.payload for claim in claims):
+    async def _claim_what_runs(self, poll: LongPoll) -> tuple[Claimed, Sequence[Claim]]:
+        """Claim until something is to be run: what ended without a run may have let others pass."""
+        info = poll.worker.info
+        while True:
+            claimed = await self._store.claim(
+                info.id, queues=info.queues, capabilities=info.capabilities, limit=poll.limit
+            )
+            self._on_claimed(claimed.claims)
+            try:
+                to_run = await self._looked_at(await self._admitted(claimed.claims))
+            except BaseException:
+                await to_the_end(self._leases.give_back(claimed.claims))
+                raise
+            if to_run or not claimed.claims or poll.is_closing:
+                return claimed, to_run
+
+    async def _admitted(self, claims: Sequence[Claim]) -> Sequence[Claim]:
+        """Those that no breaker keeps from running; the others go back."""
+        if not self._breakers.has_shut:
             return claims
-        may_run: list[Claim] = []
-        dropped: list[tuple[Claim, Outcome]] = []
+        claims, kept = await self._breakers.admit(claims)
         try:
-            for claim in claims:
-                found = await looked_at(self._store, claim)
-                if isinstance(found, Dropped):
-                    dropped.append((claim, found))
-                else:
-                    may_run.append(found)
-            await self._leases.settle(dropped)
-        except StoreUnavailable:
-            await self._leases.give_back(claims)
-            raise
-        return may_run
+            await self._leases.settle([(claim, given_back()) for claim in kept])
+        except StoreUnavailable as error:
+            log.warning("tasks.not_given_back", tasks=len(kept), error=str(error))
+        return claims
+
+    async def _looked_at(self, claims: Sequence[Claim]) -> Sequence[Claim]:
+        """Those that are to be run, of claims that may have to do with other tasks; the others have
+        ended.
+        """
+        if not any(map(must_look, claims)):
+            return claims
+        to_run: list[Claim] = []
+        ended: list[tuple[Claim, Outcome]] = []
+        for claim in claims:
+            looked_at = await self._look(claim) if must_look(claim) else claim
+            if isinstance(looked_at, Claim):
+                to_run.append(looked_at)
+            else:
+                ended.append((claim, looked_at))
+        if ended:
+            await self._leases.settle(ended)
+        return to_run
 
     async def _clear(self, poll: LongPoll) -> None:
         """Nobody waits for this poll's answer any more."""

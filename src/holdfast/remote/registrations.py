@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from holdfast.core.fleet import ALIVE, HTTP, WorkerInfo, WorkerStatus, may_speak_for
 from holdfast.core.query import running_on
-from holdfast.core.task import WorkerId
+from holdfast.core.task import TaskId, WorkerId
 from holdfast.errors import WorkerGone, WorkerNotFound
 from holdfast.ports.store import Store
 
@@ -110,9 +110,15 @@ class Registrations:
     async def is_leaving(self, worker: RemoteWorker) -> bool:
         """Whether it must not be given more. Asks the store, about once a second at most."""
         if not worker.is_leaving and time.monotonic() - worker.asked_at >= ASK_AGAIN:
-            worker.asked_at = time.monotonic()
-            worker.is_leaving = await self._store.drain_requested(worker.id)
+            await self.to_stop(worker)
         return worker.is_leaving
+
+    async def to_stop(self, worker: RemoteWorker) -> Sequence[TaskId]:
+        """Which of its tasks it should stop. Afterwards it is known whether it is to leave, too."""
+        worker.asked_at = time.monotonic()
+        asked = await self._store.requests(worker.id)
+        worker.is_leaving |= asked.drain
+        return asked.cancel
 
     async def free_capacity(self, worker: RemoteWorker, *, wait: float = 0.0) -> int:
         """How many more tasks it may hold, by what the store has leased to it. While it may hold

@@ -31,7 +31,9 @@ from holdfast.core.task import (
 from holdfast.core.trace import traceparent_of
 from holdfast.engine.judging import Judge, bringing, storable_error
 from holdfast.errors import LeaseLost, PayloadRefused, TaskNotFound
-from holdfast.ports.store import TaskStore
+from holdfast.flow.bodies import BODY, after_its_body, as_child, is_body_first
+from holdfast.ports.records import one_record
+from holdfast.ports.store import Store
 from holdfast.remote.leases import Leases
 from holdfast.remote.values import UNSAID, RemoteResult, ResultStatus, TakenResult, Verdict
 
@@ -59,14 +61,24 @@ class Results:
     """Where workers hand in what they have done."""
 
     def __init__(
-        self, store: TaskStore, leases: Leases, judge: Judge, *, max_result: int, window: float
+        self,
+        store: Store,
+        leases: Leases,
+        judge: Judge,
+        *,
+        max_result: int,
+        window: float,
+        keep: float,
     ) -> None:
-        """`window` is that of the follow-ups' idempotency keys, in seconds."""
+        """`window` is that of the follow-ups' idempotency keys, in seconds, and for `keep` seconds
+        the result of a body is kept whose task waits for its children.
+        """
         self._store = store
         self._leases = leases
         self._judge = judge
         self._max_result = max_result
         self._window = window
+        self._keep = keep
 
     async def take(self, worker_id: WorkerId, results: Sequence[RemoteResult]) -> list[TakenResult]:
         """Take results of one worker; the answers come in the same order."""
@@ -135,9 +147,12 @@ class Results:
         ):
             return False
         history = await self._store.history(task.id)
+        ends = ENDS[result.status]
+        if result.status is ResultStatus.COMPLETED and await one_record(self._store, BODY, task.id):
+            ends |= {AttemptEnd.RELEASED}  # it waits for its children
         return history is not None and any(
             (attempt.number, attempt.worker_id) == (result.attempt, worker_id)
-            and attempt.ended in ENDS[result.status]
+            and attempt.ended in ends
             for attempt in history.attempts
         )
 
@@ -159,11 +174,12 @@ class Results:
 
     def _success(self, claim: Claim, result: RemoteResult) -> Outcome:
         success = Succeeded(_encoded(result.result, self._max_result))
-        if not result.follow_ups:
+        if not (result.follow_ups or result.children or is_body_first(claim)):
             return success
         trace = traceparent_of(claim.task_id, claim.trace)
-        tasks = [new._replace(trace=new.trace or trace) for new in result.follow_ups]
-        return bringing(success, tasks, self._window)
+        tasks = [*result.follow_ups, *(as_child(new, claim.task_id) for new in result.children)]
+        tasks = [new._replace(trace=new.trace or trace) for new in tasks]
+        return after_its_body(claim, bringing(success, tasks, self._window), self._keep)
 
     def _error(self, claim: Claim, error: TaskError | None) -> TaskError:
         if error is None:

@@ -45,7 +45,8 @@ class Registration:
 class RemoteResult:
     """How one attempt ended. `result` is for `completed`, `error` for `failed`; `retry_after`
     (seconds) wins over the task's backoff. `attempt` may be `UNSAID`. `follow_ups` are stored if
-    and only if a success is; those without a trace belong to that of the task.
+    and only if a success is; those without a trace belong to that of the task. So are `children`,
+    after which the task ends.
     """
 
     task_id: TaskId
@@ -55,6 +56,7 @@ class RemoteResult:
     error: TaskError | None = None
     retry_after: float | None = None
     follow_ups: Sequence[NewTask] = ()
+    children: Sequence[NewTask] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -45,6 +45,11 @@ class LongPoll:
         self._is_claiming = False
         self._closing = False
 
+    @property
+    def is_closing(self) -> bool:
+        """Whether nobody waits for it any more."""
+        return self._closing
+
     def close(self) -> None:
         """Wait no more: none came."""
         self._closing = True

@@ -19,6 +19,8 @@ from holdfast.engine.judging import Judge
 from holdfast.engine.settling import Settling
 from holdfast.engine.waking import Waker
 from holdfast.errors import InvalidOption, WorkerGone
+from holdfast.flow.breakers import Breakers
+from holdfast.flow.starting import Starter
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
@@ -66,8 +68,18 @@ class RemoteWorkers:
         """How many seconds an attempt may take, if there is a limit."""
         # It must tell others of all that they would not find soon by looking: it runs nothing.
         self._waker = Waker(dispatcher.wake, nudge=self._nudge, ahead=settings.poll)
-        settling = Settling(store, judge, self._waker, self._announcer)
-        self._leases = Leases(store, settling, judge.timeout_of, grace=grace)
+        self.breakers = Breakers(store, registry)
+        """Maintenance too: let every server process run it."""
+        settling = Settling(
+            store, judge, self._waker, self._announcer, on_saved=self.breakers.ended
+        )
+        self._leases = Leases(
+            store,
+            settling,
+            judge.timeout_of,
+            grace=grace,
+            needs_payload=self.breakers.needs_payload,
+        )
         self._registrations = Registrations(store, heartbeat=settings.heartbeat)
         self._results = Results(
             store,
@@ -75,6 +87,7 @@ class RemoteWorkers:
             judge,
             max_result=settings.max_result,
             window=settings.idempotency_window,
+            keep=settings.dead_letter_retention,
         )
         self._said: dict[tuple[TaskId, int], LogSize] = {}
         self._polls = Polls(
@@ -84,6 +97,8 @@ class RemoteWorkers:
             self._leases,
             poll=settings.poll,
             on_claimed=self._claimed,
+            look=Starter(store, settings).start,
+            breakers=self.breakers,
         )
         self.timeouts = TimeoutEnforcer(store, self._registrations, self._leases, judge)
         """The maintenance that only a server does. Let every server process run it."""
@@ -188,11 +203,10 @@ class RemoteWorkers:
         """
         worker = await self._registrations.alive(worker_id)
         self._registrations.heard(worker)
-        drain = await self._registrations.is_leaving(worker)
-        if status is WorkerStatus.DRAINING and not drain:
+        stop = dict.fromkeys(await self._registrations.to_stop(worker))
+        if status is WorkerStatus.DRAINING and not worker.is_leaving:
             await self._registrations.leave(worker)
         await self._registrations.beat(worker)
-        stop = dict.fromkeys(await self._store.cancel_requests(worker_id))
         self._leases.mark_cancelled(worker_id, stop)
         if reports:
             refused = await self._store.report(list(map(self._bounded, reports)))
@@ -218,7 +232,7 @@ class RemoteWorkers:
         await self._polls.dismiss(worker_id)
         left = await self._store.count(running_on(worker_id), limit=MOST_RUNNING)
         if not left:
-            await self._store.retire(worker_id)
+            await self._store.beat(worker_id, status=WorkerStatus.STOPPED)
             self._registrations.forget(worker_id)
         return left
 

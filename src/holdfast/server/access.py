@@ -73,6 +73,8 @@ TABLE: Final[Mapping[str, Mapping[str, Rule | None]]] = {
     "/api/v1/queues": {"GET": _READ_ALL},
     "/api/v1/queues/{queue}/pause": {"POST": _STEER_ALL},
     "/api/v1/queues/{queue}/resume": {"POST": _STEER_ALL},
+    "/api/v1/limits": {"GET": _READ_ALL},
+    "/api/v1/limits/{limit:path}": {"GET": _READ_ALL, "PUT": _STEER_ALL, "DELETE": _STEER_ALL},
     "/api/v1/workers": {"GET": _READ_ALL},
     "/api/v1/workers/{worker_id}/drain": {"POST": _STEER_ALL},
     "/api/v1/dead-letters": {"GET": _READ},
@@ -87,7 +89,7 @@ TABLE: Final[Mapping[str, Mapping[str, Rule | None]]] = {
     "/internal/workers/{worker_id}/heartbeat": {"POST": _WORKER},
     "/internal/workers/{worker_id}/drain": {"POST": _WORKER},
 }
-"""Path → method → the rule; None is open to everybody."""
+"""Path → method → the rule; None is open to everybody. What is `:path` may have slashes in it."""
 
 Methods = Mapping[str, Rule | None]
 Check = Callable[[str], Awaitable[Token | None]]
@@ -95,7 +97,7 @@ Check = Callable[[str], Awaitable[Token | None]]
 TOKEN: Final = "holdfast.token"  # noqa: S105 - the key in the ASGI scope, no secret
 _FIXED: Final = {path: methods for path, methods in TABLE.items() if "{" not in path}
 _WITH_PARTS: Final = [
-    (re.compile(re.sub(r"\{\w+\}", "[^/]+", path)), methods)
+    (re.compile(re.sub(r"\{\w+\}", "[^/]+", re.sub(r"\{\w+:path\}", ".+", path))), methods)
     for path, methods in TABLE.items()
     if "{" in path
 ]

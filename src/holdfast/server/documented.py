@@ -55,7 +55,8 @@ def schema_of(kind: type[Any]) -> Reference:
     """A reference to the schema of a `TypedDict`, which is kept in `COMPONENTS`."""
     schema = TypeAdapter(kind).json_schema(ref_template=REFERENCE, mode="serialization")
     COMPONENTS.update(schema.pop("$defs", {}))
-    COMPONENTS[kind.__name__] = schema
+    if "$ref" not in schema:  # one that refers to itself is among its own definitions
+        COMPONENTS[kind.__name__] = schema
     return {"$ref": REFERENCE.format(model=kind.__name__)}
 
 
@@ -103,6 +104,7 @@ def parameters_of(names: Iterable[str], query: Shape[Any] | None) -> list[Json]:
 IN_PATHS: Final[Mapping[str, Json]] = {
     "task_id": {"type": "string", "format": "uuid"},
     "queue": {"type": "string", "minLength": 1, "maxLength": 200},
+    "limit": {"type": "string", "minLength": 1},
     "worker_id": {"type": "string", "minLength": 1},
     "token_id": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
 }

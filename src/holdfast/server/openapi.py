@@ -65,9 +65,10 @@ def page(app: FastAPI, holdfast: Holdfast, version: str) -> dict[str, Any]:
     made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     made["security"] = [{"token": []}]
     _describe_submit(made["paths"][TASKS]["post"], holdfast, schemas)
+    rules = {path.replace(":path}", "}"): methods for path, methods in TABLE.items()}
     for path, methods in made["paths"].items():
         for method, operation in methods.items():
-            needed = TABLE.get(path, {}).get(method.upper())
+            needed = rules.get(path, {}).get(method.upper())
             if needed is None:
                 operation["security"] = []
             else:
@@ -109,7 +110,8 @@ def _describe_submit(
     lines = {"schema": {"type": "string", "description": "A JSON object per line, as above."}}
     operation["requestBody"] = {"required": True, "content": {JSON: content, LINES: lines}}
     schemas["Result"] = result = deepcopy(schemas["Result"])
-    result["properties"]["follow_ups"]["anyOf"][0]["items"] = reference
+    for brought in ("follow_ups", "children"):
+        result["properties"][brought]["anyOf"][0]["items"] = reference
 
 
 MOST_EXAMPLES: Final = 5

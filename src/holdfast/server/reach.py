@@ -18,6 +18,7 @@ from holdfast.core.ids import marked
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.task import Added, NewTask, Priority, Task, TaskId
 from holdfast.core.token import Bounds, Scope, Token
+from holdfast.core.tree import TaskTree
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
 from holdfast.errors import TaskNotFound
@@ -77,6 +78,9 @@ class Reach:
         return await self._client.list(
             within, limit=limit, after=after, oldest_first=order.is_ascending, by_end=by_end
         )
+
+    async def tree(self, task_id: str) -> TaskTree:
+        return await self._client.tree_of(await self.get(task_id), self._bounds.cover)
 
     async def history(self, task_id: str) -> History:
         await self._find(task_id)

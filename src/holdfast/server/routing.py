@@ -58,7 +58,7 @@ class ApiRequest(Request, Generic[T]):
 
     @property
     def named(self) -> str:
-        """What the path names: a task, a queue, a worker or a token."""
+        """What the path names: a task, a queue, a limit, a worker or a token."""
         (name,) = self.path_params.values()
         return str(name)
 
@@ -108,7 +108,7 @@ class Routes:
             amend: Changes what the page says.
         """
         query = None if takes is not None else query
-        sent, names = takes or body, re.findall(r"{(\w+)}", path)
+        sent, names = takes or body, re.findall(r"{(\w+)(?::path)?}", path)
         problems = {*ALWAYS, *refuses, *(WITH_BODY if sent else ())}
         problems |= {*((422,) if query else ()), *((404,) if names else ())}
         extra: dict[str, Json] = {"parameters": parameters_of(names, query)}

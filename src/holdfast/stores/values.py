@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from holdfast.core.attempt import Report, Settlement
-from holdfast.core.gate import to_pass
+from holdfast.core.gate import standing_behind, to_pass
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.query import Edge, Order, TaskFilter
 from holdfast.core.task import Cause, Cost, NewTask, State, Task, WorkerId
@@ -77,6 +77,9 @@ def started(task: Task, worker_id: WorkerId, fence: int | None, now: int) -> Tas
 
 def settled(task: Task, settlement: Settlement, now: int) -> Task:
     ended = settlement.state in TERMINAL
+    gates = task.gates
+    if settlement.behind is not None and not ended:
+        gates = standing_behind(gates, settlement.behind)
     return replace(
         task,
         state=settlement.state,
@@ -89,6 +92,7 @@ def settled(task: Task, settlement: Settlement, now: int) -> Task:
         run_at=task.run_at if ended else as_time(now + span_us(settlement.delay)),
         finished_at=as_time(now) if ended else None,
         requires=task.requires | ({settlement.needs} if settlement.needs else frozenset()),
+        gates=gates,
     )
 
 
@@ -106,7 +110,7 @@ def reported(task: Task, report: Report) -> Task:
 
 
 def renewed(task: Task, due: int, head_start: int) -> Task:
-    """An ended task as an operator starts it again. Its first end was counted; this one is not."""
+    """An ended task as an operator starts it again."""
     return replace(
         task,
         state=State.QUEUED,
@@ -122,8 +126,12 @@ def renewed(task: Task, due: int, head_start: int) -> Task:
         reason=None,
         progress=None,
         cancel_requested=False,
-        counts=(),
     )
+
+
+def hurried(task: Task, due: int, head_start: int) -> Task:
+    """A task that waits, as an operator hurries it: it need not stand in line as from its time."""
+    return replace(task, run_at=as_time(due), rank=min(task.rank, due - head_start))
 
 
 def holds_lease(task: Task, by: Settlement | Report) -> bool:

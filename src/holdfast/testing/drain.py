@@ -37,10 +37,12 @@ from holdfast.core.task import Json, State, TaskError, TaskId, WorkerId
 from holdfast.definitions.context import Context, enter_context
 from holdfast.engine.judging import Judge, bringing, refused_follow_up
 from holdfast.errors import HoldfastError
-from holdfast.flow.debouncing import looked_at
+from holdfast.flow.bodies import after_its_body, is_body_first
+from holdfast.flow.starting import Starter, must_look
+from holdfast.flow.trees import Trees
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
-from holdfast.worker.batch import BatchRun, ends_of
+from holdfast.worker.batch import BatchRun
 from holdfast.worker.batch_claim import BatchClaim, members_of
 from holdfast.worker.gathering import is_better_alone
 from holdfast.worker.middleware import around_run, around_settle
@@ -148,7 +150,7 @@ class Drain:
                 if (claim := self._unless_gathered(found.claims[0])) is not None:
                     return claim
                 continue
-            if await self._learned(store):
+            if await self._learned(store) or await self._did_chores(store):
                 continue
             if self._gathered:
                 return BatchClaim.gathered(self._gathered.pop(next(iter(self._gathered))))
@@ -179,17 +181,26 @@ class Drain:
         self._capabilities |= needed
         return is_new
 
+    async def _did_chores(self, store: Store) -> bool:
+        """Finish what takes several steps, as every worker does beside its work."""
+        dispatcher = (await self._app.verbs()).dispatcher
+        chores = Trees(store, dispatcher, self._app.settings).chores
+        await chores.round()
+        return chores.done > 0
+
     async def _ran(self, store: Store, claim: Claim, *, reraise: bool) -> list[Ran]:
         reports: list[Report] = []
         raised: list[Exception] = []
         ended: list[tuple[Claim, Outcome]] = []
         may_run: list[Claim] = []
         for one in members_of(claim):
-            looked = await looked_at(store, one)
-            if isinstance(looked, Dropped):
-                ended.append((one, looked))
+            looked_at: Claim | Outcome = one
+            if must_look(one):
+                looked_at = await Starter(store, self._app.settings).start(one)
+            if isinstance(looked_at, Claim):
+                may_run.append(looked_at)
             else:
-                may_run.append(looked)
+                ended.append((one, looked_at))
         if may_run:
             whole = BatchClaim.gathered(may_run) if isinstance(claim, BatchClaim) else may_run[0]
             ended += await self._attempted(whole, reports, raised)
@@ -213,8 +224,12 @@ class Drain:
             run = Run(claim, definition, None, reports.append)
         execute = around_run(self._app.registry, lambda run: _attempt(run, raised.append))
         outcome = await execute(run)
-        window = definition.home.settings.idempotency_window
-        return ends_of(run, bringing(outcome, run.follow_ups or (), window))
+        if isinstance(run, BatchRun):
+            return run.ends(outcome)
+        settings = definition.home.settings
+        if run.follow_ups or is_body_first(claim):
+            outcome = bringing(outcome, run.follow_ups or (), settings.idempotency_window)
+        return [(claim, after_its_body(claim, outcome, settings.dead_letter_retention))]
 
     async def _ended(self, store: Store, claim: Claim, outcome: Outcome) -> Ran:
         if isinstance(outcome, Unfit):  # there is no other worker here that might be fit

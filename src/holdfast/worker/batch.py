@@ -21,6 +21,7 @@ from holdfast.definitions.context import Context, ContextSink, enter_context
 from holdfast.definitions.definition import Definition
 from holdfast.engine.judging import bringing
 from holdfast.errors import PayloadRefused
+from holdfast.flow.bodies import after_its_body, is_body_first
 from holdfast.worker.batch_claim import BatchClaim
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.verdict import accept, judge
@@ -105,9 +106,10 @@ class BatchBody(AnyDefinition):
         if isinstance(result, BaseException):
             return judge(self._one, payload, result)
         outcome = accept(self._one, payload, result)
-        if not member.follow_ups:
+        if not member.follow_ups and not is_body_first(member.claim):
             return outcome
-        return bringing(outcome, member.follow_ups, self.home.settings.idempotency_window)
+        window = self.home.settings.idempotency_window
+        return bringing(outcome, member.follow_ups or (), window)
 
 
 class BatchRun(Run):
@@ -154,10 +156,12 @@ class BatchRun(Run):
 
     def ends(self, outcome: Outcome) -> list[tuple[Claim, Outcome]]:
         """How each member ended, now that the run has ended thus."""
-        return [
-            (one.claim, Stopped() if one.stopping.has_seen and one.stopping.is_asked else end)
-            for one, end in zip(self.members, self.body.ends(outcome), strict=True)
-        ]
+        keep = self.body.home.settings.dead_letter_retention
+        ends: list[tuple[Claim, Outcome]] = []
+        for one, end in zip(self.members, self.body.ends(outcome), strict=True):
+            knows = one.stopping.is_asked and one.stopping.has_seen
+            ends.append((one.claim, Stopped() if knows else after_its_body(one.claim, end, keep)))
+        return ends
 
     def close(self) -> None:
         """Nobody listens to its members any more."""

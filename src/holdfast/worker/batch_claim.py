@@ -14,7 +14,7 @@ from holdfast.core.task import TaskId
 
 class BatchClaim(Claim):
     """The claims of one batch. It has the fields of the first, but for its lock, which is that of
-    the first that has one, and its payload, which only says whether one has to do with others.
+    the first that has one, and its payload, which only says whether one may have to do with others.
     """
 
     members: Sequence[Claim]
@@ -24,7 +24,7 @@ class BatchClaim(Claim):
         """Put them together. There is at least one."""
         first = members[0]
         lock = next((one.lock for one in members if one.lock is not None), None)
-        has_flow = any(IN_PAYLOAD in one.payload for one in members)
+        has_flow = any(one.attempt > 1 or IN_PAYLOAD in one.payload for one in members)
         made = cls._make(first._replace(lock=lock, payload=IN_PAYLOAD if has_flow else b""))
         made.members = tuple(members)
         return made

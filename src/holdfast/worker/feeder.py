@@ -18,6 +18,8 @@ from holdfast.core.lifecycle import Outcome, Released
 from holdfast.core.task import TaskId
 from holdfast.engine.napping import Napper
 from holdfast.errors import SchemaMismatch, StoreUnavailable, WorkerGone
+from holdfast.flow.breakers import Breakers, given_back
+from holdfast.flow.chores import Chores
 from holdfast.logs import EventLog, trace_of
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import TaskStore
@@ -60,9 +62,13 @@ class Feeder:
         slots: Slots,
         settler: Settler,
         settle: Callable[[Claim, Outcome], object],
+        chores: Chores,
+        breakers: Breakers,
         burst: bool,
     ) -> None:
-        """`room` is set when something has ended or was saved: there may be room for more."""
+        """`room` is set when something has ended or was saved: there may be room for more. A burst
+        is not over before its `chores` are done.
+        """
         self._store = store
         self._napper = Napper(dispatcher, settings.served_queues, poll=settings.poll)
         self.nudge = self._napper.nudge
@@ -73,6 +79,8 @@ class Feeder:
         self._slots = slots
         self._settler = settler
         self._settle = settle
+        self._chores = chores
+        self._breakers = breakers
         self._burst = burst
         self._closing = asyncio.Event()
         self._refused: set[tuple[TaskId, int]] = set()
@@ -139,7 +147,7 @@ class Feeder:
     def _is_quiet(self) -> bool:
         """Whether nothing runs and nothing waits to be saved."""
         unstarted = len(self.buffer) or len(self.gatherer)
-        return not (self._slots.busy or self._settler.unsaved or unstarted)
+        return self._slots.is_idle and not (self._settler.unsaved or unstarted)
 
     async def _fetch(self, wanted: int) -> bool:
         """Claim, and sleep if there is no more to be had. True when a burst is over."""
@@ -147,16 +155,26 @@ class Feeder:
         claimed = await self._claim(wanted)
         if claimed is None:
             return False
-        self._receive(claimed)
+        await self._receive(claimed)
         if len(claimed.claims) == wanted or self._closing.is_set():
             return False
         if self._burst:
             self.gatherer.flush()
         # What ran while we asked may have made work that the answer does not know of.
         if self._burst and was_quiet and not claimed.claims and not _is_due_soon(claimed):
-            return True
+            return not await self._did_chores()
         await self._rest(claimed)
         return False
+
+    async def _did_chores(self) -> bool:
+        """Whether there were some that came due: they may have made work."""
+        before = self._chores.done
+        try:
+            await self._chores.round()
+        except StoreUnavailable as error:
+            await self._wait_out(error)
+            return True
+        return self._chores.done > before
 
     async def _claim(self, wanted: int) -> Claimed | None:
         worker_id = self._membership.id
@@ -193,8 +211,12 @@ class Feeder:
             log.error("store.failed", doing="claim", exception=trace_of(error))
         await self._doze(self._outage.delay(error))
 
-    def _receive(self, claimed: Claimed) -> None:
+    async def _receive(self, claimed: Claimed) -> None:
         claims = claimed.claims
+        if self._breakers.has_shut:
+            claims, kept = await self._breakers.admit(claims)
+            for claim in kept:
+                self._settle(claim, given_back())
         if self._refused:
             claims = [one for one in claims if (one.task_id, one.attempt) not in self._refused]
         if self._closing.is_set():

@@ -15,6 +15,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from holdfast.core.attempt import Settlement
+from holdfast.core.fleet import WorkerStatus
 from holdfast.core.task import Json
 from holdfast.errors import StoreError
 from holdfast.logs import EventLog
@@ -74,7 +75,7 @@ class Stores:
                 async with asyncio.timeout(PATIENCE):
                     if last:
                         await store.save(last)
-                        await store.retire(lease.worker_id)
+                        await store.beat(lease.worker_id, status=WorkerStatus.STOPPED)
                     else:
                         await store.bury(lease.worker_id, beats=None)
                 return

@@ -132,7 +132,7 @@ class Membership:
         if self._heartbeat is not None:
             self._heartbeat.close()
         try:
-            await self._store.retire(self._id)
+            await self._store.beat(self._id, status=WorkerStatus.STOPPED)
         except StoreUnavailable as error:
             self._outage.delay(error)
 

@@ -1,5 +1,5 @@
 """Takes the outcomes of a worker's attempts: each becomes a settlement, which the settler saves.
-Once that is on disk the engine wakes whoever became ready.
+Once that is on disk the engine wakes whoever became ready, and chores that it left are done.
 """
 
 from __future__ import annotations
@@ -9,11 +9,13 @@ from typing import NamedTuple
 
 from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim, Refusal, Settlement
+from holdfast.core.chore import has_chores
 from holdfast.core.lifecycle import Outcome, Succeeded, settle
 from holdfast.core.task import TaskId
 from holdfast.definitions.registry import Registry
 from holdfast.engine.judging import Judge, no_retry, refused_follow_up
 from holdfast.engine.waking import Ended, Waker
+from holdfast.flow.breakers import Breakers
 from holdfast.settings import Settings
 
 
@@ -35,10 +37,14 @@ class Outcomes:
         save: Callable[[Settlement], None],
         waker: Waker,
         forget: Callable[[TaskId], None],
+        hurry: Callable[[], None],
         announcer: Announcer,
+        breakers: Breakers,
     ) -> None:
+        self._breakers = breakers
         self._forgetful = registry.forgetful
         self._forget = forget
+        self._hurry = hurry
         self._save = save
         self._waker = waker
         self._announcer = announcer
@@ -48,6 +54,8 @@ class Outcomes:
 
     def enter(self, claim: Claim, outcome: Outcome) -> Settlement:
         """This attempt has ended thus; what its task becomes."""
+        if self._breakers.is_used:
+            self._breakers.ended(claim, outcome)
         if isinstance(outcome, Succeeded):
             settlement = settle(claim, outcome, backoff=no_retry, crash_limit=1)
             is_forgotten = claim.name in self._forgetful
@@ -57,7 +65,9 @@ class Outcomes:
         else:
             is_forgotten = False
             settlement = self.decide(claim, outcome)
-            must_remember = claim.lock is not None or settlement.cause is not None
+            must_remember = (
+                claim.lock is not None or settlement.cause is not None or has_chores(settlement)
+            )
             self._announcer.ended(claim, settlement)
         if must_remember:
             self._remembered[claim.task_id, claim.attempt] = _Remembered(claim, is_forgotten)
@@ -66,6 +76,8 @@ class Outcomes:
 
     def completed(self, claim: Claim) -> None:
         """This one is on disk already, by its handler's own transaction."""
+        if self._breakers.is_used:
+            self._breakers.ended(claim, Succeeded(b"null"))
         if self._announcer.open:
             self._announcer.completed(claim)
         if claim.name in self._forgetful:
@@ -90,4 +102,6 @@ class Outcomes:
                 ended.append((known.claim.queue, known.claim.lock, one))
                 if known.is_forgotten:
                     self._forget(one.task_id)
+                if has_chores(one):
+                    self._hurry()
         self._waker.saved(ended)

@@ -6,9 +6,8 @@ Made inside the running loop, once per `Worker.run()`.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 
 from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim, Refusal, Settlement
@@ -18,8 +17,10 @@ from holdfast.core.task import State, WorkerId
 from holdfast.core.unfit import offered_again_in
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
-from holdfast.engine.waking import Waker
-from holdfast.flow.debouncing import looked_at
+from holdfast.engine.waking import Waker, also_tell
+from holdfast.flow.breakers import Breakers
+from holdfast.flow.starting import Starter
+from holdfast.flow.trees import Trees
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
@@ -37,7 +38,7 @@ from holdfast.worker.middleware import around_run, around_settle
 from holdfast.worker.outcomes import Outcomes
 from holdfast.worker.pace import Pace
 from holdfast.worker.reporter import Reporter
-from holdfast.worker.requests import CancelWatch
+from holdfast.worker.requests import RequestWatch
 from holdfast.worker.run import Run, Runner
 from holdfast.worker.settler import Settler
 from holdfast.worker.slots import Slots
@@ -62,6 +63,7 @@ class Parts:
         burst: bool,
         kind: str,
         start_heartbeat: StartHeartbeat,
+        send_home: Callable[[], None],
     ) -> None:
         loop = asyncio.get_running_loop()
         known = frozenset(map(knows, registry))
@@ -94,13 +96,17 @@ class Parts:
         self._store = store
         self.waker = Waker(dispatcher.wake, nudge=self._nudge)
         self.forgetter = Forgetter(store, registry)
+        self.chores = Trees(store, dispatcher, settings).chores
+        self.breakers = Breakers(store, registry)
         self.outcomes = Outcomes(
             registry,
             settings,
             save=self.settler.put,
             waker=self.waker,
             forget=self.forgetter.note,
+            hurry=self.chores.hurry,
             announcer=self._announcer,
+            breakers=self.breakers,
         )
         settle = around_settle(registry, self.outcomes.enter)
         self._coroutines = CoroutineRunner(loop, self.deadlines, self._still_runs)
@@ -120,7 +126,7 @@ class Parts:
             too_old=settings.lease / 3,
             confirm=self.membership.confirm,
             unfit=self._unfit,
-            look=partial(looked_at, store),
+            look=Starter(store, settings).start,
             announcer=self._announcer,
             stop_grace=settings.stop_grace,
             host=WorkerTransactionHost(store, loop, self.reporter, self.outcomes.completed),
@@ -137,15 +143,19 @@ class Parts:
             slots=self.slots,
             settler=self.settler,
             settle=settle,
+            chores=self.chores,
+            breakers=self.breakers,
             burst=burst,
         )
-        self.cancels = CancelWatch(
+        self._hears_no_more = also_tell(store, self._passed_on)
+        self.requests = RequestWatch(
             store,
             membership=self.membership,
             slots=self.slots,
             buffer=self.buffer,
             gatherer=self.gatherer,
             settle=settle,
+            send_home=send_home,
         )
         self.loop_watch = LoopWatch(
             store,
@@ -159,6 +169,7 @@ class Parts:
 
     async def close(self) -> None:
         """Let go of threads, processes and timers."""
+        self._hears_no_more()
         self.loop_watch.close()
         self.deadlines.close()
         if self._counting is not None:
@@ -171,6 +182,11 @@ class Parts:
 
     def _nudge(self, due_in: float) -> None:
         self.feeder.nudge(due_in)
+
+    def _passed_on(self, _queues: Mapping[str, int]) -> None:
+        """What ended here let others pass a gate: look for them at once."""
+        if asyncio.get_running_loop() is self._loop:
+            self.feeder.nudge(0.0)
 
     def _still_runs(self, run: Run) -> None:
         self.slots.still_runs(run)

@@ -14,12 +14,14 @@ from dataclasses import replace
 from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.flow import IN_PAYLOAD
-from holdfast.core.lifecycle import Dropped, Outcome, Released, Stopped, Unfit
+from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded, Unfit
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import AnyDefinition, Registry
 from holdfast.engine.judging import bringing
 from holdfast.errors import StoreUnavailable
+from holdfast.flow.bodies import after_its_body, is_body_first
+from holdfast.flow.starting import GOES_ON
 from holdfast.logs import EventLog, trace_of
 from holdfast.worker.batch import BatchRun, ends_of
 from holdfast.worker.batch_claim import BatchClaim, ids_of, locks_of, members_of
@@ -29,7 +31,7 @@ from holdfast.worker.middleware import Execute
 from holdfast.worker.pace import Pace
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.transactions import TransactionHost
-from holdfast.worker.verdict import judge, stopped, unknown
+from holdfast.worker.verdict import describe, judge, stopped, unknown
 
 log = EventLog("holdfast.worker")
 
@@ -50,8 +52,8 @@ class Slots:
     `hot` runs coroutines without ceremony; `execute` runs everything, in whatever surrounds it.
     A claim that waited for `too_old` seconds starts only if `confirm` says that the lease holds:
     a process that was paused must not start what others may have started since. `unfit` says
-    in how many seconds a task is offered again that the code of this worker is not fit for. `look`
-    says whether a task that has to do with others may run.
+    in how many seconds a task is offered again that the code of this worker is not fit for.
+    `look` says what becomes of a claim that has to do with other tasks: it is run, or has ended.
     """
 
     def __init__(
@@ -67,7 +69,7 @@ class Slots:
         too_old: float,
         confirm: Callable[[WorkerId], Awaitable[bool]],
         unfit: Callable[[Claim], Awaitable[float | None]],
-        look: Callable[[Claim], Awaitable[Claim | Dropped]],
+        look: Callable[[Claim], Awaitable[Claim | Outcome]],
         announcer: Announcer,
         stop_grace: float = 0.0,
         host: TransactionHost | None = None,
@@ -113,6 +115,11 @@ class Slots:
     def busy(self) -> int:
         """How many those are."""
         return len(self._running)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs, and nothing was taken that may."""
+        return not (self._running or self._doubted)
 
     def holds(self) -> set[TaskId]:
         """The tasks in the slots' hands: running, or taken and not begun."""
@@ -224,15 +231,22 @@ class Slots:
                     return
                 turn_over = clock() + TURN
             started = clock()
-            if IN_PAYLOAD in claim.payload and (claim := await self._looked_at(claim)) is None:
-                continue
             if self._lost and claim.lock is not None and not await self._is_free(claim):
                 continue
             if started - buffer.filled_at > self._too_old and not await self._is_ours(claim):
                 continue
+            looked_at = None
+            if IN_PAYLOAD in claim.payload or (claim.attempt > 1 and self._goes_on(claim)):
+                looked_at = await self._looked_at(claim)
+                turn_over = clock() + TURN
+                if looked_at is None:
+                    continue
+                claim, started = looked_at, clock()
             run = self._prepare(claim, started)
             if run is None:
                 continue
+            if looked_at is not None and is_body_first(claim):
+                run.follow_ups = []  # it brings its result along
             outcome: Outcome | Suspended | None
             is_async = run.definition.executor is Executor.ASYNC
             if is_async and hot is not None and not claim.crash_count:
@@ -270,6 +284,43 @@ class Slots:
                 await asyncio.sleep(0)
                 turn_over = clock() + TURN
 
+    def _goes_on(self, claim: Claim) -> bool:
+        """Whether its body may have returned before, and its children have ended since."""
+        definition = self._registry.get(claim.name)
+        return claim.cause in GOES_ON and (definition is None or definition.wants_context)
+
+    async def _looked_at(self, claim: Claim) -> Claim | None:
+        """The claim, or those of its batch that are left, as it is to be run; None if it has ended
+        before.
+        """
+        self._doubted |= ids_of(claim)
+        self._buffer.leave()
+        to_run: list[Claim] = []
+        try:
+            for one in members_of(claim):
+                looked_at = await self._look_at(one)
+                if isinstance(looked_at, Claim):
+                    to_run.append(looked_at)
+                else:
+                    self._settle(one, looked_at)
+        finally:
+            self._buffer.enter()
+            self._doubted -= ids_of(claim)
+        if not to_run:
+            return None
+        return BatchClaim.gathered(to_run) if isinstance(claim, BatchClaim) else to_run[0]
+
+    async def _look_at(self, claim: Claim) -> Claim | Outcome:
+        if IN_PAYLOAD not in claim.payload and not (claim.attempt > 1 and self._goes_on(claim)):
+            return claim
+        try:
+            return await self._look(claim)
+        except StoreUnavailable:
+            return Released()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the attempt has to end
+            log.error("task.not_looked_at", task_id=claim.task_id, exception=trace_of(error))
+            return Failed(describe(error))
+
     async def _is_ours(self, claim: Claim) -> bool:
         """A claim that waited so long: was this process paused, and the lease lost meanwhile?"""
         self._doubted |= ids_of(claim)
@@ -300,31 +351,6 @@ class Slots:
             self._buffer.enter()
             self._doubted -= ids_of(claim)
         return True
-
-    async def _looked_at(self, claim: Claim) -> Claim | None:
-        """A claim that has to do with other tasks, as it may run; None if it must not."""
-        self._doubted |= ids_of(claim)
-        self._buffer.leave()
-        may_run: list[Claim] = []
-        try:
-            for one in members_of(claim):
-                found = await self._found(one)
-                if isinstance(found, Claim):
-                    may_run.append(found)
-                else:
-                    self._settle(one, found)
-        finally:
-            self._buffer.enter()
-            self._doubted -= ids_of(claim)
-        if not may_run:
-            return None
-        return BatchClaim.gathered(may_run) if isinstance(claim, BatchClaim) else may_run[0]
-
-    async def _found(self, claim: Claim) -> Claim | Outcome:
-        try:
-            return await self._look(claim)
-        except StoreUnavailable:
-            return Released()
 
     def _prepare(self, claim: Claim, now: float) -> Run | None:
         definition = self._registry.get(claim.name)
@@ -417,6 +443,9 @@ class Slots:
         elif run.follow_ups is not None:
             window = run.definition.home.settings.idempotency_window
             outcome = bringing(outcome, run.follow_ups, window)
+        if isinstance(outcome, Succeeded) and outcome.also is not None:
+            keep = run.definition.home.settings.dead_letter_retention
+            outcome = after_its_body(run.claim, outcome, keep)
         if self._settled and run in self._settled:
             self._settled.discard(run)
             return

@@ -26,8 +26,10 @@ from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Succeeded, settle
 from holdfast.core.task import NewTask
 from holdfast.definitions.definition import Definition
+from holdfast.definitions.home import Home
 from holdfast.engine.judging import no_retry
 from holdfast.errors import HoldfastError, StoreUnavailable, Unsupported
+from holdfast.flow.bodies import as_child, waits_for_children
 from holdfast.logs import EventLog
 from holdfast.ports.store import Transaction, TransactionStore
 from holdfast.worker.outage import Outage
@@ -135,6 +137,19 @@ class Transacting:
         if self.follow_ups is None:
             self.follow_ups = []
         self.follow_ups.append(new)
+
+    def child(self, new: NewTask) -> None:
+        """The same for a child. Whoever claims the task again must know where to look."""
+        if not self.definition.wants_context:
+            raise HoldfastError(
+                f"ctx.submit_child() works in handlers that take their context as a parameter: "
+                f"write `def {self.definition.handler.__name__}(ctx: Context, …)`."
+            )
+        self.follow_up(as_child(new, self.claim.task_id))
+
+    @property
+    def home(self) -> Home:
+        return self.definition.home
 
     def transaction(self) -> RunTransaction:
         if self._host is None:
@@ -248,8 +263,16 @@ class RunTransaction:
         else:
             await store.add_within_async(connection, tasks, idempotency_window=window)
 
+    def _refuse_children(self) -> None:
+        if waits_for_children(self._run.claim, self._run.follow_ups or ()):
+            raise HoldfastError(
+                "a task that has children ends after them, so its transaction cannot complete it: "
+                "write through a connection of your own instead."
+            )
+
     async def _commit(self, inside: Transaction) -> None:
         self._run.refuse_if_stopped()
+        self._refuse_children()
         claim, host = self._run.claim, self._host
         settlement = settle(claim, Succeeded(self._result), backoff=no_retry, crash_limit=1)
         await self._add_follow_ups(inside)

@@ -23,6 +23,7 @@ from holdfast.asyncio_tools.cancel import end
 from holdfast.core.fleet import SERVER
 from holdfast.core.task import WorkerId
 from holdfast.definitions.registry import Registry
+from holdfast.errors import HoldfastError
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
@@ -31,7 +32,6 @@ from holdfast.worker.heartbeat import StartHeartbeat, ThreadHeartbeat, WorkerHea
 from holdfast.worker.maintenance.loop import keep_ticking, maintenance_agents
 from holdfast.worker.membership import new_worker_id
 from holdfast.worker.parts import Parts
-from holdfast.worker.requests import DrainWatch
 from holdfast.worker.run import StopReason
 
 log = EventLog("holdfast.worker")
@@ -119,6 +119,7 @@ class Worker:
             burst=self._burst,
             kind=self._kind,
             start_heartbeat=self._beat,
+            send_home=self._send_home,
         )
         joining = asyncio.ensure_future(parts.membership.join())
         if not await self._unless_stopped(joining):
@@ -154,6 +155,9 @@ class Worker:
             await _ended(feeding, within=LAST_SAVES)
             await self._save_the_rest(parts, saving)
             await end(chores)
+            if parts.breakers.is_used:
+                with suppress(HoldfastError, TimeoutError):  # others count on
+                    await asyncio.wait_for(parts.breakers.share(), LAST_SAVES)
             await parts.close()
             await parts.membership.retire()
         for part in (feeding, saving):
@@ -208,14 +212,15 @@ class Worker:
     def _chores(self, parts: Parts) -> list[Coroutine[Any, Any, None]]:
         chores = [
             parts.reporter.run(),
-            keep_ticking(parts.cancels, jitter=0.0),
+            keep_ticking(parts.requests, jitter=0.0),
             keep_ticking(parts.membership),
             keep_ticking(parts.forgetter),
+            keep_ticking(parts.chores),
             keep_ticking(parts.loop_watch, jitter=0.0),
-            keep_ticking(DrainWatch(self._store, parts.membership, self._send_home)),
         ]
         if self._kind == SERVER:
             return chores
+        chores.append(keep_ticking(parts.breakers))
         agents = maintenance_agents(
             self._store, self._dispatcher, self._settings, own_id=lambda: parts.membership.id
         )

@@ -214,9 +214,12 @@ async def test_whoever_looks_never_makes_a_store(
     elif kind.startswith("fresh"):
         url = request.getfixturevalue(kind)
 
-    ran = [fresh.run(*command, HOLDFAST_URL=url) for command in LOOKING]
+    # Which commands look is no matter of the store; where there is none, each is tried once.
+    commands = LOOKING if kind == "no file" else LOOKING[-4:]
 
-    assert [one.code for one in ran] == [1] * len(LOOKING)
+    ran = [fresh.run(*command, HOLDFAST_URL=url) for command in commands]
+
+    assert [one.code for one in ran] == [1] * len(commands)
     assert all("there is no store at" in one.err for one in ran[:-2])
     assert "there is no store at" in ran[-2].out
     assert "run `holdfast migrate`" in ran[-1].out

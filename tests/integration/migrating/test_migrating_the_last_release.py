@@ -120,7 +120,8 @@ async def test_what_may_run_runs_once_in_its_order_and_nothing_is_lost(old: OldS
 async def finish_what_runs(store: Store) -> None:
     """What the worker that is still there does: its attempts are its own, as ever."""
     assert await store.beat(ALIVE)
-    assert list(await store.cancel_requests(ALIVE)) == [id_of("running, to be stopped")]
+    assert await store.requests(ALIVE) == ([id_of("running, to be stopped")], False)
+    assert await store.requests(FAR) == ([], True)
     running, holder = await task(store, "running"), await task(store, "holds b")
     stopped = await task(store, "running, to be stopped")
     await save(store, success(Claim.of(running)), stop(Claim.of(stopped)))

@@ -90,7 +90,7 @@ VERBS: dict[str, Verb] = {
     "report and settle": settle,
     "submit with keys": submit_with_keys,
     "ask for orphans": lambda scene: scene.store.orphans(limit=10),
-    "ask what to stop": lambda scene: scene.store.cancel_requests(scene.worker),
+    "ask what to do": lambda scene: scene.store.requests(scene.worker),
     "get": lambda scene: scene.store.get(scene.tasks["ready"]),
     "history": lambda scene: scene.store.history(scene.tasks["ready"]),
     "look at gates": lambda scene: scene.store.gates(names=["limit:acme"], limit=10),

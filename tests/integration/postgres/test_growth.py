@@ -22,7 +22,7 @@ from holdfast.stores.postgres.queries import queries
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.factories import WINDOW, new_task, new_tasks, release, success, worker_info
 
-MANY = 1_000_000
+MANY = 200_000
 QUEUED = TaskFilter(states=frozenset({State.QUEUED}))
 
 FILL = """
@@ -96,9 +96,7 @@ class Watched:
 
 
 @pytest.mark.timeout(240)
-async def test_with_a_million_tasks_no_verb_walks_the_backlog(
-    store: PostgresStore, db: Database
-) -> None:
+async def test_no_verb_walks_a_deep_backlog(store: PostgresStore, db: Database) -> None:
     await db.execute(FILL, timeout=200)
     sql = queries("holdfast")
     first = await db.fetch("SELECT id::text FROM holdfast.ready ORDER BY rank LIMIT 10")

@@ -96,7 +96,7 @@ async def test_neither_does_what_no_task_needs(
         put = Put("note", "a", "{}", version=0, due_in=0.0)
         await store.commit(Changes("1", (new_task(),), (put,)))
         await store.commit(Changes("2", (), (put._replace(version=1),)))
-        await store.record("note", "a")
+        await store.records("note", keys=["a"], limit=1)
         await store.records("note", limit=1, group="")
         await store.records("note", limit=1, newest_first=True)
         await store.take_due("note", limit=1, lease=1.0)

@@ -25,6 +25,7 @@ def test_every_block_is_used_and_every_name_exists() -> None:
     used |= {f"{way}_records{where}" for way in ("oldest", "newest") for where in ("", "_in_group")}
     used |= {"insert_record", "update_record"}
     used |= {"done_after", "done_later_than", "pictures_newest_first", "pictures_oldest_first"}
+    used |= {"waits_or_ended"}  # a further clause of requeues
     used |= {"not_asked", "key_is_free", "newest_first", "newest_done_first", "oldest_done_first"}
     used |= {"last_ended", "first_ended", "pictures_last_ended", "pictures_first_ended"}
     used |= {"ended_after", "ended_later_than", "edge"}

@@ -237,9 +237,9 @@ async def test_who_settles_tasks_sweeps_up_behind_them_without_being_asked(
         await pass_through(13)
         await eventually(lambda: were_vacuumed(db, ["ready", "run", "tally"]), within=30)
         size = await db.fetchval(HOT_TABLES)
-        await pass_through(52)
+        await pass_through(26)
 
-        assert await db.fetchval(HOT_TABLES) < 2.5 * size  # five times as many tasks
+        assert await db.fetchval(HOT_TABLES) < 1.5 * size  # three times as many tasks
         assert await db.fetchval("SELECT count(*) FROM holdfast.tally") < 150
 
 

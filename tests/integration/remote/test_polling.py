@@ -369,6 +369,6 @@ async def test_a_debounced_task_that_a_newer_one_has_replaced_is_never_handed_ou
 
     (claim,) = await depot.remote.poll(worker, limit=1)
 
-    assert (claim.task_id, claim.payload) == (newest.id, b'{"n":2}')
+    assert claim.task_id == newest.id
     dropped = await depot.get(older.id)
     assert (dropped.state, dropped.reason) == (State.CANCELLED, Reason.SUPERSEDED)

@@ -29,6 +29,7 @@ ENDPOINTS = [f"{method} {path}" for method, path, _ in GUARDED]
 
 
 def filled(path: str) -> str:
+    path = path.replace("{limit:path}", "limit:nobody")
     for part in ("task_id", "worker_id", "token_id", "queue"):
         path = path.replace(f"{{{part}}}", NOBODY)
     return path

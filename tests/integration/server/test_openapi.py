@@ -28,7 +28,7 @@ def test_the_page_names_every_route_and_its_scope(live_server: LiveServer) -> No
         (method.upper(), path) for path, methods in page["paths"].items() for method in methods
     }
     assert described == {
-        (method, path)
+        (method, path.replace(":path}", "}"))
         for path, methods in TABLE.items()
         for method in methods
         if path != "/openapi.json"

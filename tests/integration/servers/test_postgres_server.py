@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import asyncpg
@@ -11,17 +9,6 @@ import pytest
 from tests.kit.servers import binaries, processes
 from tests.kit.servers.account import ServerError
 from tests.kit.servers.postgres import PostgresServer
-from tests.kit.servers.session import SharedServers
-
-from holdfast.testing.eventually import eventually
-
-START_ONE = """
-import sys, time
-from tests.kit.servers.postgres import PostgresServer
-server = PostgresServer().start()
-print(server.pid, server.directory, flush=True)
-time.sleep(600)
-"""
 
 
 @pytest.mark.parametrize(("fixture", "version"), [("postgres", "18"), ("postgres16", "16")])
@@ -51,35 +38,6 @@ def test_kill9_leaves_no_process_and_loses_no_commit(own_postgres: PostgresServe
     assert not any(processes.is_alive(each) for each in family)
     assert not own_postgres.is_running
     assert own_postgres.start().sql("SELECT n FROM t") == "7"
-
-
-async def test_it_ends_with_the_process_that_started_it() -> None:
-    owner = subprocess.Popen(  # noqa: ASYNC220 - nothing else runs on this loop
-        [sys.executable, "-c", START_ONE], stdout=subprocess.PIPE, text=True
-    )
-    with owner:
-        assert owner.stdout is not None
-        pid, folder = owner.stdout.readline().split()
-        assert processes.is_alive(int(pid))
-
-        owner.kill()
-
-    await eventually(lambda: not processes.is_alive(int(pid)), within=20)
-    await eventually(lambda: not Path(folder).exists(), within=20)
-
-
-def test_processes_of_one_session_share_a_server(tmp_path: Path) -> None:
-    main = SharedServers.of_this_process()
-    try:
-        first = main.postgres(18)
-        second = SharedServers.at(main.address).postgres(18)
-
-        assert first.pid == second.pid
-        assert first.url() == second.url()
-    finally:
-        main.close()
-    assert first.pid is None
-    assert not first.directory.exists()
 
 
 def test_a_missing_wheel_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

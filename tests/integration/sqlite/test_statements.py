@@ -48,7 +48,9 @@ def test_every_block_is_used_and_every_name_exists() -> None:
         for name in ("after", "later_than", "dead_end", "waiting", "ready", "blocked", "running")
     }
     used |= {("FILTERS", f"page_{order.name.lower()}") for order in Order}
-    used |= {("FILTERS", name) for name in ("ended_after", "ended_later_than", "edge")}
+    used |= {
+        ("FILTERS", name) for name in ("ended_after", "ended_later_than", "edge", "elsewhere_than")
+    }
     used |= {("OPERATIONS", name) for name in OPERATIONS if name.startswith("columns_")}
     used |= {("CLAIMS", "due"), ("CLAIMS", "expired")}
     used |= {("GATES", name) for name in ("page", "page_of_locks")}
@@ -79,7 +81,6 @@ HOT = {
     "find": SETTLEMENTS["find"],
     "finish": _spread(SETTLEMENTS["finish"], 10, 4),
     "go_on": _spread(SETTLEMENTS["go_on"], 12, 4),
-    "cancel_requests": SETTLEMENTS["cancel_requests"],
     "to_complete": SETTLEMENTS["to_complete"],
     "complete_gated": SETTLEMENTS["complete_gated"],
     **{f"gate_{name}": GATES[name] for name in GATES if "/* rows */" not in GATES[name]},
@@ -95,7 +96,7 @@ HOT = {
     "attempts": HISTORY["attempts"],
     "events": HISTORY["events"],
     "renew": _spread(OPERATIONS["renew"], 5, 4),
-    "hurry": _spread(OPERATIONS["hurry"], 4, 4),
+    "hurry": _spread(OPERATIONS["hurry"], 5, 4),
     "old": OPERATIONS["old"],
     "forget_attempts": HISTORY["forget_attempts"],
     "forget_events": HISTORY["forget_events"],
@@ -103,14 +104,14 @@ HOT = {
     "oldest_ready": STATS["oldest_ready"],
     "running_by_lane": STATS["running_by_lane"],
     "ended_lately": STATS["ended_lately"],
-    "record": RECORDS["get"],
+    "named": RECORDS["named"],
     "oldest_in_group": RECORDS["oldest_in_group"],
     "newest_by_key": RECORDS["newest_by_key"],
     "kept": RECORDS["kept"],
     "due_records": RECORDS["due"],
     "take_records": RECORDS["take"],
     "journal": RECORDS["journal"],
-    "drain_requested": WORKERS["drain_requested"],
+    "requests": WORKERS["requests"],
     "orphans": WORKERS["orphans"],
 }
 

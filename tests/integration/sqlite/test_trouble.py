@@ -14,6 +14,7 @@ import pytest
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import WorkerId
 from holdfast.errors import SchemaMismatch, StoreError, StoreUnavailable
+from holdfast.ports.records import one_record
 from holdfast.stores.sqlite import SQLiteStore, connection
 from holdfast.stores.sqlite.faults import explain
 from holdfast.stores.sqlite.queries import SCHEMA
@@ -261,7 +262,7 @@ async def test_a_file_that_goes_while_a_group_is_written_gets_no_acknowledgement
         await store._write(write_and_lose)
 
     path.with_suffix(".lost").rename(path)
-    assert await store.record("pause", "mail") is None
+    assert await one_record(store, "pause", "mail") is None
 
 
 def test_a_new_file_is_its_owner_s_alone_whatever_the_umask(path: Path) -> None:

@@ -18,6 +18,7 @@ from tests.kit.servers.mongo import MongoServer
 
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State, TaskId
+from holdfast.ports.records import one_record
 from holdfast.ports.store import Store
 from holdfast.stores.kill_points import IN_A_COMMIT
 from holdfast.testing.factories import WINDOW, new_task, task_id, worker_info
@@ -111,7 +112,7 @@ async def seen(store: Store, way: str, ids: Sequence[str]) -> str:
     """How much of it there is: `all`, `nothing`, or what exactly."""
     wanted = TaskFilter(ids=tuple(map(TaskId, ids[1:])), queue=QUEUE)
     tasks = (await store.list(wanted, limit=9)).tasks
-    records = [await store.record(KIND, f"{ids[0]}/{n}") for n in (1, 2)]
+    records = [await one_record(store, KIND, f"{ids[0]}/{n}") for n in (1, 2)]
     versions = [0 if record is None else record.version for record in records]
     ended = await store.get(TaskId(ids[0]))
     assert ended is not None

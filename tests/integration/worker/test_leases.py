@@ -46,7 +46,7 @@ async def test_a_worker_whose_lease_was_rescued_cannot_save_its_result(shop: Wor
     spoiled, paused = Spoiled.around(shop.store)
     async with shop.working(store=paused) as zombie:
         await first_runs.wait()
-        for method in ("claim", "beat", "save", "report", "cancel_requests", "workers"):
+        for method in ("claim", "beat", "save", "report", "requests", "workers"):
             spoiled.gates[method] = asyncio.Event()
         await shop.store.bury(zombie.id, beats=None)
         await rescue(shop)

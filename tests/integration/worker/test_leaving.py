@@ -193,10 +193,10 @@ async def test_a_burst_ends_when_nothing_is_left(shop: Workshop) -> None:
 
 async def test_a_worker_leaves_though_a_driver_does_not_hear_that_it_should(shop: Workshop) -> None:
     spoiled, store = Spoiled.around(shop.store)
-    spoiled.deaf = {"drain_requested"}
+    spoiled.deaf = {"requests"}
     worker = shop.worker(store=store)
     run = asyncio.create_task(worker.run())
-    await eventually(lambda: spoiled.calls["drain_requested"] == 1)
+    await eventually(lambda: spoiled.calls["requests"] == 1)
 
     worker.stop()
     await asyncio.wait_for(run, 15)

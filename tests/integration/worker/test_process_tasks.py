@@ -18,6 +18,7 @@ from holdfast.worker.loading import load_app
 
 APP = """
 import os, signal, time
+from holdfast import Context
 from holdfast.app import Holdfast
 
 app = Holdfast(url="sqlite:///{place}/tasks.db", retry_base=0.01, heartbeat=0.2, lease=5)
@@ -36,6 +37,13 @@ def stubborn(file: str) -> None:
             time.sleep(3600)
         except BaseException:
             pass
+
+
+@app.task(executor="process")
+def split(ctx: Context, n: int) -> int:
+    if n:
+        ctx.submit_child(split, n - 1)
+    return n
 
 
 @app.task(executor="process", max_retries=0)
@@ -114,3 +122,15 @@ async def test_a_handler_that_blocks_the_loop_does_not_cost_the_worker_its_lease
     assert (found.state, found.attempt, worker.id) == (State.COMPLETED, 1, first)
     [info] = await app.client.store.workers()
     assert info.beats >= 5, "somebody else must have beaten while the loop was blocked"
+
+
+async def test_a_process_submits_children_and_its_task_ends_after_them(
+    app: Holdfast, tmp_path: Path
+) -> None:
+    task = await app.registry["shop.split"].submit_async(2)
+
+    await app.run_worker(burst=True, app_spec=f"{tmp_path / 'shop.py'}:app")
+
+    assert await task == 2
+    (child,) = await app.client.ended_children(task.id)
+    assert (child.value, child.state) == (1, State.COMPLETED)

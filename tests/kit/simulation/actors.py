@@ -17,10 +17,11 @@ from tests.kit.simulation.observed import ObservedStore
 from tests.kit.simulation.world import Process, World
 
 from holdfast.core.attempt import CLASHES, Claim, Report, Settlement
-from holdfast.core.fleet import WorkerInfo
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.gate import Count
 from holdfast.core.ids import uuid7
 from holdfast.core.lifecycle import (
+    Deferred,
     Failed,
     Outcome,
     Released,
@@ -145,7 +146,8 @@ class Worker(Process):
                 await self._claim(self._id)
             await self.world.sleep((POLL if self._is_busy() else IDLE) * self.world.rng.random())
         if self._id is not None:
-            await self._insist(lambda: self.store.retire(self._id or WorkerId("")))
+            own = self._id
+            await self._insist(lambda: self.store.beat(own, status=WorkerStatus.STOPPED))
         self.alive = False
 
     def _is_busy(self) -> bool:
@@ -183,7 +185,7 @@ class Worker(Process):
                     self._id = None if self._id == worker_id else self._id
                     continue
                 if self._held:
-                    self._stopping.update(await self.store.cancel_requests(worker_id))
+                    self._stopping.update((await self.store.requests(worker_id)).cancel)
             except StoreUnavailable:
                 continue
 
@@ -254,7 +256,9 @@ class Worker(Process):
             return Failed(_FATAL)
         if draw < 0.89:
             return TimedOut(_ERROR)
-        return Released(2.0) if draw < 0.95 else WorkerLost(_LOST)
+        if draw < 0.92:
+            return Released(2.0)
+        return deferred(self.world) if draw < 0.96 else WorkerLost(_LOST)
 
     def _release_all(self) -> None:
         for claim in list(self._held.values()):
@@ -402,6 +406,16 @@ def changes(world: World) -> Changes:
     if rng.random() < 0.3:
         puts[0] = Delete("note", keys[0], rng.choice(versions))
     return Changes(f"{rng.getrandbits(64):x}", tasks, puts, WINDOW, counts)
+
+
+def deferred(world: World) -> Deferred:
+    """A sleep, or tasks that are waited for; or both."""
+    rng = world.rng
+    delay = rng.choice((0.0, 0.0, 2.0, 40.0))
+    if not world.gated.is_on or rng.random() < 0.2:
+        return Deferred(delay)
+    latch, tasks, counts = world.gated.group([new_task(world) for _ in range(rng.choice((1, 2)))])
+    return Deferred(delay, latch, changes(world)._replace(tasks=tasks, counts=counts))
 
 
 def lose(claim: Claim) -> Settlement:

@@ -34,6 +34,11 @@ class Latch:
             if self.left <= 0:
                 self.left, self.opened = 0, now
 
+    def count_again(self, failed: bool) -> None:
+        """A task that it counts was started anew."""
+        self.left, self.opened = self.left + 1, None
+        self.failed = max(0, self.failed - failed)
+
 
 class GateBook:
     """Latches, starts and capacities; and whether everybody is where that allows."""
@@ -67,10 +72,13 @@ class GateBook:
             else:
                 self.pins[name] = capacity
 
-    def count(self, counts: Iterable[Count], now: int) -> None:
+    def count(self, counts: Iterable[Count], now: int, behind: str | None = None) -> None:
         for name, by, failed in counts:
             if by > 0 and name not in self.latches:
                 self.latches[name] = Latch()
+                self.shut.add(name)
+            if name == behind and self.latches[name].opened is not None:
+                self.latches[name].opened = None
                 self.shut.add(name)
             if name in self.latches:
                 self.latches[name].count(by, failed, now)
@@ -78,6 +86,13 @@ class GateBook:
     def ended(self, known: Known, now: int) -> None:
         failed = int(known.state is not State.COMPLETED)
         self.count([Count(name, -1, failed) for name in known.counts], now)
+
+    def begun_again(self, known: Known) -> None:
+        """An ended task, before it is started anew."""
+        self.shut.update((f"latch:{known.new.id}", *known.counts))
+        for name in known.counts:
+            latch = self.latches.setdefault(name, Latch())
+            latch.count_again(known.state is not State.COMPLETED)
 
     def started(self, known: Known, now: int) -> None:
         for gate in known.gates:

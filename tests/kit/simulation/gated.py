@@ -73,6 +73,15 @@ class Gated:
         counts = [Count(name, max(1, len(members)))]
         return (last, *members) if rng.random() < 0.5 else (*members, last), counts
 
+    def group(self, tasks: Sequence[NewTask]) -> tuple[str, Sequence[NewTask], Sequence[Count]]:
+        """A new group that all of these count down; or one that is there, and none of them."""
+        if self._rng.random() < 0.3:
+            return f"latch:{self._group()}", (), ()
+        self._groups += self._rng.random() < 0.7
+        name = f"latch:{self._group(newest=True)}"
+        unkeyed = (new._replace(unique_key=None, idempotency_key=None) for new in tasks)
+        return name, [new._replace(counts=(name,)) for new in unkeyed], [Count(name, len(tasks))]
+
     def capacity(self, busy: Sequence[str]) -> Capacity:
         """An operator's word on a gate, mostly on one before which somebody stands."""
         rng = self._rng

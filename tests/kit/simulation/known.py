@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from enum import Enum, auto
 
@@ -56,7 +57,8 @@ class Known:
         self.workers: list[WorkerId] = []
         self.ends: dict[int, AttemptEnd] = {}
         self.refused: Counter[tuple[int, WorkerId]] = Counter()
-        self.gates = _in_order(new) if new.lock or new.gates else ()
+        own = () if new.lock is None else (Gate(GateKind.LOCK, new.lock),)
+        self.gates = _in_order((*new.gates, *own))
         self.names = [gate.name for gate in self.gates]
         self.counts = new.counts
         self.past = 0  # how many of its gates it has passed
@@ -93,6 +95,11 @@ class Known:
         self.causes.append(self.cause)
         self.workers.append(worker)
 
+    def stand_behind(self, latch: str) -> None:
+        """Has one more gate from now on."""
+        self.gates = _in_order((*self.gates, Gate(GateKind.LATCH, latch.removeprefix("latch:"))))
+        self.names = [gate.name for gate in self.gates]
+
     def renew(self, run_at: int, head_start: int, now: int) -> None:
         """As an operator's requeue leaves a finished task."""
         self.run_at = run_at
@@ -102,7 +109,12 @@ class Known:
         self.cancel_requested = False
         self.retrying = False
         self.cause = Cause.OPERATOR
-        self.counts = ()
+        self.become_eligible(now)
+
+    def hurry(self, run_at: int, head_start: int, now: int) -> None:
+        """As an operator's requeue leaves one that waits."""
+        self.run_at = run_at
+        self.rank = min(self.rank, run_at - head_start)
         self.become_eligible(now)
 
     def differs(self, task: Task, shown: State) -> str | None:
@@ -156,10 +168,9 @@ class Known:
         return None
 
 
-def _in_order(new: NewTask) -> tuple[Gate, ...]:
-    """Its gates in the order of passing."""
-    own = () if new.lock is None else (Gate(GateKind.LOCK, new.lock),)
-    gates = {gate.name: gate for gate in (*new.gates, *own)}
+def _in_order(named: Sequence[Gate]) -> tuple[Gate, ...]:
+    """Gates in the order of passing."""
+    gates = {gate.name: gate for gate in named}
     return tuple(sorted(gates.values(), key=lambda gate: (_ORDER.index(gate.kind), gate.name)))
 
 

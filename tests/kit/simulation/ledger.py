@@ -17,7 +17,7 @@ from tests.kit.simulation.watching import WatchesGates, WatchesWorkers
 from tests.kit.simulation.world import SimClock
 
 from holdfast.core.attempt import Claim, Claimed, Refusal, Report, Settlement
-from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead
+from holdfast.core.lifecycle import TERMINAL, cancelled_instead
 from holdfast.core.query import TaskFilter
 from holdfast.core.record import Changes, Name, Record
 from holdfast.core.stats import Standing, Stats
@@ -118,7 +118,10 @@ class Ledger(WatchesGates, WatchesWorkers):
         return expected is None or not (is_repeat or self.notes.clash(changes) is None)
 
     def _commit(
-        self, changes: Changes, ended: Callable[[], None] = lambda: None
+        self,
+        changes: Changes,
+        ended: Callable[[], None] = lambda: None,
+        behind: str | None = None,
     ) -> list[tuple[TaskId, SubmitOutcome]] | None:
         """Write it in the book, after what `ended` if it comes with that, and say what it must
         answer.
@@ -127,7 +130,7 @@ class Ledger(WatchesGates, WatchesWorkers):
         is_repeat = self.notes.is_repeat(changes, self.book.tasks)
         self.seen["commit repeated" if is_repeat else "commit"] += 1
         if not is_repeat:
-            gates.count(changes.ups, now)
+            gates.count(changes.ups, now, behind)
         ended()
         expected, fresh = self.book.expected_answers(changes.tasks, now)
         for new in fresh:
@@ -199,6 +202,8 @@ class Ledger(WatchesGates, WatchesWorkers):
                 self._fail("rightful_refused", settlement.task_id, f"{settlement} was refused")
             if rescuer and holds and self.book.is_alive(settlement.worker_id):
                 self._fail("live_worker_rescued", settlement.task_id, f"{settlement.worker_id}")
+            if known is not None and holds and known.cancel_requested:
+                settlement = cancelled_instead(settlement)  # noqa: PLW2901 - with nothing along
             also = settlement.also if holds else None
             clashes = also is not None and self._clashes(also)
             if clashes != (fence in clashed):
@@ -272,16 +277,15 @@ class Ledger(WatchesGates, WatchesWorkers):
         for known in self.book.matching(where):
             if len(changed) == limit:
                 break
-            if self.book.shown(known) not in REQUEUEABLE or self.book.is_taken(known):
+            if known.place not in (Place.DONE, Place.WAITING) or self.book.is_taken(known):
                 continue
             changed.append(known)
             due = now + (us(len(changed) / pace) if pace else 0)
             if known.place is Place.DONE:
-                self.book.gates.shut.add(f"latch:{known.new.id}")
+                self.book.gates.begun_again(known)
                 known.renew(due, head_starts[known.new.priority], now)
             else:
-                known.run_at = due
-                known.become_eligible(now)
+                known.hurry(due, head_starts[known.new.priority], now)
         self._watch()
         self._same("requeue", changed, tasks)
         for known in changed:
@@ -390,11 +394,9 @@ class Ledger(WatchesGates, WatchesWorkers):
         if settlement.also is None:
             self._end(known, settlement)
         else:  # its tasks come after the end of this one, whose keys are free by then
-            self._commit(settlement.also, lambda: self._end(known, settlement))
+            self._commit(settlement.also, lambda: self._end(known, settlement), settlement.behind)
 
     def _end(self, known: Known, settlement: Settlement) -> None:
-        if known.cancel_requested:
-            settlement = cancelled_instead(settlement)
         now = self._clock.now_us()
         self.seen[f"task {settlement.state}"] += 1
         self.seen[f"attempt {settlement.ended}"] += 1
@@ -409,6 +411,8 @@ class Ledger(WatchesGates, WatchesWorkers):
             known.run_at = now + us(settlement.delay)
             known.cause = settlement.cause or known.cause
             known.retrying = settlement.state is State.RETRYING
+            if settlement.behind is not None:
+                known.stand_behind(settlement.behind)
             known.become_eligible(now)
 
     def _judge_decision(self, known: Known, settlement: Settlement) -> None:

@@ -17,13 +17,14 @@ from tests.kit.simulation.world import Until, World
 
 from holdfast import pauses
 from holdfast.core.attempt import CLASHES, Claim, Claimed, History, Refusal, Report, Settlement
-from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.fleet import Requests, WorkerInfo, WorkerStatus
 from holdfast.core.gate import GateState
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.record import Changes, Due, Name, Record
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, Priority, Reason, Task, TaskId, WorkerId
 from holdfast.errors import IdempotencyConflict, StoreUnavailable, WorkerGone
+from holdfast.ports.records import one_record
 from holdfast.ports.store import Store
 from holdfast.stores.callees import tell_nobody
 from holdfast.stores.refusing import NoTransactions
@@ -175,12 +176,6 @@ class ObservedStore(NoTransactions):
             lambda tasks: self._ledger.cancelled(where, limit, tasks),
         )
 
-    async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
-        return await self._call(
-            lambda: self._store.cancel_requests(worker_id),
-            lambda ids: self._ledger.asked_to_stop(worker_id, ids),
-        )
-
     async def requeue(
         self,
         where: TaskFilter,
@@ -247,7 +242,7 @@ class ObservedStore(NoTransactions):
     ) -> bool:
         return await self._call(
             lambda: self._store.beat(worker_id, load=load, status=status, blocked_by=blocked_by),
-            lambda ok: self._ledger.beaten(worker_id, ok),
+            lambda ok: self._ledger.beaten(worker_id, status, ok),
         )
 
     async def workers(self) -> Sequence[WorkerInfo]:
@@ -259,16 +254,14 @@ class ObservedStore(NoTransactions):
             lambda done: self._ledger.buried(worker_id, beats, done),
         )
 
-    async def retire(self, worker_id: WorkerId) -> None:
-        await self._call(
-            lambda: self._store.retire(worker_id), lambda _: self._ledger.retired(worker_id)
-        )
-
     async def ask_to_drain(self, worker_id: WorkerId) -> bool:
         return await self._call(lambda: self._store.ask_to_drain(worker_id))
 
-    async def drain_requested(self, worker_id: WorkerId) -> bool:
-        return await self._call(lambda: self._store.drain_requested(worker_id))
+    async def requests(self, worker_id: WorkerId) -> Requests:
+        return await self._call(
+            lambda: self._store.requests(worker_id),
+            lambda asked: self._ledger.asked_to_stop(worker_id, asked.cancel),
+        )
 
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         return await self._call(
@@ -285,21 +278,24 @@ class ObservedStore(NoTransactions):
             lambda: pauses.resume(self._store, queue), lambda new: self._ledger.resumed(queue, new)
         )
 
-    async def record(self, kind: str, key: str) -> Record | None:
-        return await self._call(lambda: self._store.record(kind, key))
-
     async def records(
         self,
         kind: str,
         *,
         limit: int,
+        keys: Collection[str] | None = None,
         group: str | None = None,
         after: Record | None = None,
         newest_first: bool = False,
     ) -> Sequence[Record]:
         return await self._call(
             lambda: self._store.records(
-                kind, limit=limit, group=group, after=after, newest_first=newest_first
+                kind,
+                limit=limit,
+                keys=keys,
+                group=group,
+                after=after,
+                newest_first=newest_first,
             )
         )
 
@@ -319,7 +315,7 @@ class ObservedStore(NoTransactions):
     def _named(self, *several: Changes) -> dict[Name, Record]:
         """The records that these name, as they are."""
         names = {name for changes in several for name in changes.names}
-        found = [self._drive(self._store.record(*name)) for name in sorted(names)]
+        found = [self._drive(one_record(self._store, *name)) for name in sorted(names)]
         return {(record.kind, record.key): record for record in found if record is not None}
 
     async def journal(self, task_id: TaskId) -> Mapping[str, bytes]:

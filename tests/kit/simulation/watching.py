@@ -11,7 +11,7 @@ from tests.kit.simulation.known import Known, KnownWorker, Place
 from tests.kit.simulation.world import SimClock
 
 from holdfast.core.attempt import Claim
-from holdfast.core.fleet import WorkerInfo
+from holdfast.core.fleet import WorkerInfo, WorkerStatus
 from holdfast.core.gate import GateState
 from holdfast.core.stats import Standing
 from holdfast.core.task import State, Task, TaskId, WorkerId
@@ -111,12 +111,13 @@ class WatchesWorkers(Watches):
         fresh = KnownWorker(self._clock.mono, self._clock.now_us())
         self.book.workers.setdefault(worker.id, fresh)
 
-    def beaten(self, worker_id: WorkerId, ok: bool) -> None:
+    def beaten(self, worker_id: WorkerId, status: WorkerStatus | None, ok: bool) -> None:
         if ok != self.book.is_alive(worker_id):
             self._fail("beat", None, f"{worker_id} was told {ok}")
         elif ok:
             worker = self.book.workers[worker_id]
             worker.beats += 1
+            worker.alive = status is not WorkerStatus.STOPPED
             worker.last_beat = self._clock.mono
             worker.last_beat_us = self._clock.now_us()
 
@@ -131,10 +132,6 @@ class WatchesWorkers(Watches):
                 self._fail("live_worker_buried", None, f"{worker_id}, silent for {silent:.1f} s")
             worker.alive = False
             self.seen["worker buried"] += 1
-
-    def retired(self, worker_id: WorkerId) -> None:
-        if worker_id in self.book.workers:
-            self.book.workers[worker_id].alive = False
 
     def orphaned(self, claims: Sequence[Claim], limit: int) -> None:
         expected = sorted(

@@ -15,10 +15,12 @@ import pytest
 
 from holdfast import (
     Batch,
+    Breaker,
     Context,
     Fatal,
     InvalidArguments,
     InvalidOption,
+    Rate,
     UnknownTask,
     exponential,
     fixed,
@@ -86,7 +88,9 @@ class TestTheFunctionStaysItself:
             def report(self, **_: object) -> None: ...
             def extend(self, seconds: float) -> None: ...
             def follow_up(self, new: object) -> None: ...
+            def child(self, new: object) -> None: ...
 
+            home = app
             stopping = Stopping()
 
             def transaction(self) -> NoReturn:
@@ -198,6 +202,7 @@ class TestOptions:
             timeout_growth=2, timeout_cap="3m", stop_grace="9s", retry=fixed("5s"),
             no_retry_for=KeyError, executor="process", memory_limit="64MiB", tags=["a", "b", "a"],
             requires={"gpu"}, unique=True, lock="doc:{doc}", secret_fields="doc", keep=False,
+            concurrency=1, rate=Rate(2, per="3s"), fair_by="{doc}", breaker=Breaker(at_least=4),
         )  # fmt: skip
         def task(doc: int) -> None: ...
 
@@ -226,6 +231,7 @@ class TestOptions:
         assert (task.tags, task.requires) == (("a", "b"), frozenset({"gpu"}))
         assert task.secret_fields == ("doc",)
         assert task.keep is False
+        assert [str(maker.kind) for maker in task.limits] == ["limit", "rate", "share", "breaker"]
 
     def test_the_test_above_names_every_option(self) -> None:
         source = inspect.getsource(self.test_every_option_is_read)

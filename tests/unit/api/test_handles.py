@@ -153,6 +153,15 @@ def test_an_ended_task_is_started_again(app: MemoryApp, divide: Any) -> None:
     ]
 
 
+def test_a_task_for_later_runs_now_when_told_so(app: MemoryApp, divide: Any) -> None:
+    handle = divide.options(delay="1h").submit(6, 3)
+
+    handle.retry()
+
+    app.drain()
+    assert handle.result(timeout=1) == 2
+
+
 def test_a_retry_that_waits_is_hurried(app: MemoryApp, divide: Any) -> None:
     handle = divide.submit(1, 0)
     app.drain()
@@ -163,7 +172,7 @@ def test_a_retry_that_waits_is_hurried(app: MemoryApp, divide: Any) -> None:
     assert [ran.attempt for ran in app.drain()] == [2]
 
 
-def test_a_waiting_task_cannot_be_retried(divide: Any) -> None:
+def test_a_task_that_is_ready_cannot_be_retried(divide: Any) -> None:
     with pytest.raises(InvalidTransition, match=r"cannot retry task .*: it is queued"):
         divide.submit(1, 2).retry()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -24,9 +24,9 @@ class Counting(MemoryStore):
 
     looks = 0
 
-    async def record(self, kind: str, key: str) -> Record | None:
+    async def records(self, kind: str, **given: Any) -> Sequence[Record]:
         self.looks += kind == TOKEN
-        return await super().record(kind, key)
+        return await super().records(kind, **given)
 
 
 @pytest.fixture
@@ -126,16 +126,16 @@ async def test_a_token_in_use_is_looked_up_once_a_second_at_most(
 
 async def test_a_lookup_under_way_does_not_bring_a_revoked_token_back(store: Counting) -> None:
     tokens = Tokens(store)
-    _, text = await tokens.create("ci", "read")
-    look = store.record
+    token, text = await tokens.create("ci", "read")
+    look = store.records
 
-    async def revoked_meanwhile(kind: str, key: str) -> Record | None:
-        found = await look(kind, key)
-        store.record = look  # type: ignore[method-assign] # a race, made to happen
-        await tokens.revoke(key)
+    async def revoked_meanwhile(kind: str, **given: Any) -> Sequence[Record]:
+        found = await look(kind, **given)
+        store.records = look  # type: ignore[method-assign] # a race, made to happen
+        await tokens.revoke(token.id)
         return found
 
-    store.record = revoked_meanwhile  # type: ignore[method-assign] # see above
+    store.records = revoked_meanwhile  # type: ignore[method-assign] # see above
     await tokens.check(text)
 
     assert await tokens.check(text) is None

@@ -30,6 +30,7 @@ WHOLE = Flow(
     results={"x": ResultRef(Source.ONE, (A,)), "y": ResultRef(Source.EACH, (A, B))},
     children=Children(Body.AFTER, ChildOrder.SEQUENCE, OnFailure.CANCEL_REST, ParentResult.LAST),
     rest_of=B,
+    body_of=A,
     debounce="k",
 )
 

@@ -194,7 +194,10 @@ def test_a_paused_queue_comes_with_the_command_that_resumes_it() -> None:
             GateState(name="breaker:api", capacity=0, pinned=True),
             0,
             "breaker_open",
-            "Its breaker 'api' lets 0 through for now; it is next there.",
+            (
+                "Its breaker 'api' is open, because too much failed or an operator opened it; "
+                "it is next there."
+            ),
         ),
         (GateState(name="latch:t1", left=2), 7, "dependency", "It waits for 't1': 2 to go."),
         (

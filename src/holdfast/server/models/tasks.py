@@ -146,6 +146,13 @@ class TaskSearch(LivingMarks, Paging, Look, total=False):
 
 
 @with_config(SPELLED)
+class ChildSearch(Paging, Look, total=False):
+    """The query of the children of a task."""
+
+    status: words.Statuses
+
+
+@with_config(SPELLED)
 class DeadSearch(Marks, Paging, Look, total=False):
     """The query of a list of dead letters."""
 

@@ -40,6 +40,7 @@ BELONGS: Final = {
     "result": ResultStatus.COMPLETED,
     "error": ResultStatus.FAILED,
     "follow_ups": ResultStatus.COMPLETED,
+    "children": ResultStatus.COMPLETED,
 }
 """Which status of a result a member goes with."""
 FITTING: Final[list[Json]] = [
@@ -103,7 +104,7 @@ class Result(TypedDict, total=False):
     was cancelled it means that it has stopped. The `attempt` may be left out by a worker that had
     the task only once. An `error` that is text is its message. `follow_ups` are tasks to submit,
     as `POST /api/v1/tasks` takes them: they exist if and only if the attempt is recorded as
-    completed.
+    completed. So are `children`, and the task itself ends after the last of them, with this result.
     """
 
     task_id: Required[words.Uuid]
@@ -112,6 +113,7 @@ class Result(TypedDict, total=False):
     result: Any
     error: ResultError | Text | None
     follow_ups: Annotated[list[dict[str, Any]], Field(max_length=MOST_FOLLOW_UPS)]
+    children: Annotated[list[dict[str, Any]], Field(max_length=MOST_FOLLOW_UPS)]
 
 
 @with_config(CLOSED)

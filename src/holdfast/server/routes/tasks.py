@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Any, Final, cast
 
 from starlette.responses import Response
 
-from holdfast.core.query import Order, TaskFilter
+from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.task import Task
 from holdfast.core.task_answers import (
     HISTORY,
+    TREE,
     WHY,
     BriefTask,
     HistoryAnswer,
     TaskAnswer,
     TaskPage,
+    TreeNode,
     WhyAnswer,
 )
 from holdfast.core.token import Scope
+from holdfast.core.tree import children_in
 from holdfast.errors import InvalidOption
 from holdfast.server.access import TASKS
 from holdfast.server.answers import answer
 from holdfast.server.filters import filter_of
-from holdfast.server.models.tasks import Look, NoQuery, TaskSearch
+from holdfast.server.models.tasks import ChildSearch, Look, NoQuery, TaskSearch
 from holdfast.server.pages import newest_of, read_page
 from holdfast.server.problems import Refused
 from holdfast.server.routing import ApiRequest, Routes
@@ -52,8 +56,13 @@ async def list_tasks(request: ApiRequest[TaskSearch]) -> Response:
     return await page_of(request, filter_of(request.words), request.words)
 
 
-async def page_of(request: ApiRequest[Any], which: TaskFilter, words: TaskSearch) -> Response:
-    """A page of the tasks that match."""
+async def page_of(
+    request: ApiRequest[Any],
+    which: TaskFilter,
+    words: TaskSearch,
+    shown: Callable[[Page], Page] = lambda page: page,
+) -> Response:
+    """A page of the tasks that match, as far as they are `shown`."""
     wants_traceback = wants(request)
     reach = await request.reach()
     try:
@@ -74,7 +83,7 @@ async def page_of(request: ApiRequest[Any], which: TaskFilter, words: TaskSearch
             field="cursor",
         ) from None
     view = await request.service.view(with_traceback=wants_traceback)
-    return answer(view.page(page))
+    return answer(view.page(shown(page)))
 
 
 @routes(
@@ -128,7 +137,7 @@ async def cancel_task(request: ApiRequest[NoQuery]) -> Response:
     "POST",
     f"{ONE}/retry",
     "Start a task again",
-    says=f"One that has ended starts anew; one that waits for its retry starts now. {OWN_ONLY}",
+    says=f"One that has ended starts anew; one that waits for its time starts now. {OWN_ONLY}",
     answers=STEERED,
     refuses=(409,),
 )
@@ -152,6 +161,32 @@ async def get_attempts(request: ApiRequest[Look]) -> Response:
     whole, task_id = wants(request), request.named
     history = await (await request.reach()).history(task_id)
     return answer(HISTORY.write(newest_of(history), whole=whole, task_id=task_id.strip().lower()))
+
+
+@routes(
+    "GET",
+    f"{ONE}/children",
+    "The children of a task, a page at a time",
+    says="Oldest first, unless `sort` says otherwise.",
+    answers=TaskPage,
+    query=Shape(ChildSearch),
+    refuses=(409,),
+)
+async def get_children(request: ApiRequest[ChildSearch]) -> Response:
+    parent = await (await request.reach()).get(request.named)
+    words = {"sort": "created_at", **request.words, "parent_id": parent.id}
+    return await page_of(request, filter_of(words), cast("TaskSearch", words), children_in)
+
+
+@routes(
+    "GET",
+    f"{ONE}/tree",
+    "A task with its children, their children and so on",
+    says="The first 1,000 tasks, level by level; `left_out` counts the rest.",
+    answers=TreeNode,
+)
+async def get_tree(request: ApiRequest[NoQuery]) -> Response:
+    return answer(TREE.write(await (await request.reach()).tree(request.named)))
 
 
 @routes("GET", f"{ONE}/why", "Why a task is not running", answers=WhyAnswer)

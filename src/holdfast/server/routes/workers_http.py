@@ -100,7 +100,7 @@ def _one_or_many(described: dict[str, Any]) -> None:
     "Say how an attempt ended, or several",
     says="The attempt is the fence: a result that came too late changes nothing (409). The "
     "owner's repeat is accepted. An array is answered with one answer for each. What it brings "
-    "along (`follow_ups`) takes the scope `submit` too.",
+    "along (`follow_ups`, `children`) takes the scope `submit` too.",
     answers=(models.ResultAnswer, models.ResultAnswers),
     body=RESULT,
     query=None,
@@ -233,20 +233,24 @@ async def _take(request: ApiRequest[Any], bodies: Mapping[str, Json]) -> Sequenc
     read = {at: RESULT.read(each, at) for at, each in bodies.items()}
     results = {at: _result(each, at) for at, each in read.items()}
     remote, worker_id = await _spoken_for(request)
-    wanted = {at: each["follow_ups"] for at, each in read.items() if each.get("follow_ups")}
-    if wanted:
-        for at, tasks in (await _follow_ups(request, wanted)).items():
-            results[at] = replace(results[at], follow_ups=tasks)
+    follow_ups = {at: found for at, each in read.items() if (found := each.get("follow_ups"))}
+    children = {at: found for at, each in read.items() if (found := each.get("children"))}
+    for at, tasks in (await _brought(request, "follow_ups", follow_ups)).items():
+        results[at] = replace(results[at], follow_ups=tasks)
+    for at, tasks in (await _brought(request, "children", children)).items():
+        results[at] = replace(results[at], children=tasks)
     return await remote.results(worker_id, list(results.values()))
 
 
-async def _follow_ups(
-    request: ApiRequest[Any], wanted: Mapping[str, Sequence[Json]]
+async def _brought(
+    request: ApiRequest[Any], which: str, wanted: Mapping[str, Sequence[Json]]
 ) -> Mapping[str, Sequence[NewTask]]:
     """What results bring along, as far as the worker's token may submit it."""
+    if not wanted:
+        return {}
     tasks, reach = {}, await request.reach()
     for at, bodies in wanted.items():
-        place = _member(at, "follow_ups")
+        place = _member(at, which)
         refuse_scope(request.token, Scope.SUBMIT, field=place)
         size = len(orjson.dumps(bodies))
         made = request.service.submissions.many(bodies, size, reach.follow_up, place)

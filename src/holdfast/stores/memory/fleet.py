@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Final
 
-from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.fleet import ALIVE, WorkerInfo, WorkerStatus
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.ports.clock import Clock
 from holdfast.stores.memory.guarded import Guarded
 from holdfast.stores.values import as_time
 
-_ALIVE: Final = (WorkerStatus.ACTIVE, WorkerStatus.DRAINING)
-
 
 class KeepsWorkers(Guarded):
-    """`ports.store.WorkerStore`, but for `orphans`."""
+    """`ports.store.WorkerStore`, but for what is about tasks too."""
 
     def __init__(self, clock: Clock | None) -> None:
         super().__init__(clock)
@@ -65,12 +62,6 @@ class KeepsWorkers(Guarded):
             self._workers[worker_id] = replace(worker, status=WorkerStatus.DEAD)
             return True
 
-    async def retire(self, worker_id: WorkerId) -> None:
-        with self._lock:
-            if self._is_alive(worker_id):
-                worker = self._workers[worker_id]
-                self._workers[worker_id] = replace(worker, status=WorkerStatus.STOPPED)
-
     async def ask_to_drain(self, worker_id: WorkerId) -> bool:
         with self._lock:
             if not self._is_alive(worker_id):
@@ -79,16 +70,11 @@ class KeepsWorkers(Guarded):
             self._workers[worker_id] = replace(worker, drain_requested=True)
             return True
 
-    async def drain_requested(self, worker_id: WorkerId) -> bool:
-        with self._lock:
-            worker = self._workers.get(worker_id)
-            return worker is not None and worker.drain_requested
-
     # Steps; the lock is held.
 
     def _is_alive(self, worker_id: WorkerId) -> bool:
         worker = self._workers.get(worker_id)
-        return worker is not None and worker.status in _ALIVE
+        return worker is not None and worker.status in ALIVE
 
     def _newest_workers(self) -> tuple[WorkerInfo, ...]:
         return tuple(reversed(self._workers.values()))
@@ -97,5 +83,5 @@ class KeepsWorkers(Guarded):
         self._workers = {
             worker.id: worker
             for worker in self._workers.values()
-            if worker.status in _ALIVE or (worker.beat_at and worker.beat_at >= oldest)
+            if worker.status in ALIVE or (worker.beat_at and worker.beat_at >= oldest)
         }

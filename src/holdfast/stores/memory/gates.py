@@ -74,19 +74,26 @@ class Gates:
             [Count(name, -1, failed) for name in (latch_of(task.id), *task.counts)], now
         )
 
-    def count(self, counts: Iterable[Count], now: int) -> set[str]:
+    def count(self, counts: Iterable[Count], now: int, behind: str | None = None) -> set[str]:
+        """Count latches. The one that somebody is to stand `behind` is closed by that."""
         touched = set()
         for latch, by, failed in counts:
             if by > 0:
                 self._rows.setdefault(latch, GateRow(latch))
             if row := self._rows.get(latch):
+                if latch == behind:
+                    row.close()
                 row.count(by, failed, now)
                 touched.add(latch)
         return touched
 
-    def close_again(self, task_id: TaskId) -> None:
-        if row := self._rows.get(latch_of(task_id)):
+    def count_again(self, task: Task) -> None:
+        """An ended task is started anew: its own latch is closed, those that it names count up."""
+        if row := self._rows.get(latch_of(task.id)):
             row.close_again()
+        failed = int(task.state is not State.COMPLETED)
+        for latch in task.counts:
+            self._rows.setdefault(latch, GateRow(latch)).count_again(1, failed)
 
     def set_capacities(self, capacities: Iterable[Capacity]) -> set[str]:
         for name, capacity in capacities:

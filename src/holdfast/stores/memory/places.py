@@ -124,7 +124,7 @@ class Places:
         if old.expires_at:
             self.expiring.drop(in_us(old.expires_at), old.id)
         if old.state in TERMINAL:
-            self.gates.close_again(old.id)
+            self.gates.count_again(old)
         if new.state is State.RUNNING:
             self.gates.start(old, now)
             return set()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from holdfast.core.record import PAUSE, Changes, Delete, Due, Kept, Name, Put, Record
+from holdfast.core.record import PAUSE, Changes, Delete, Due, Kept, Name, Put, Record, in_order
 from holdfast.core.task import TaskId
 from holdfast.ports.clock import Clock
 from holdfast.stores.memory.guarded import Guarded
@@ -20,29 +20,19 @@ class KeepsRecords(Guarded):
         self._written_by: dict[Name, str] = {}
         self._journals: dict[TaskId, dict[str, bytes]] = {}
 
-    async def record(self, kind: str, key: str) -> Record | None:
-        with self._lock:
-            return self._records.get((kind, key))
-
     async def records(
         self,
         kind: str,
         *,
         limit: int,
+        keys: Collection[str] | None = None,
         group: str | None = None,
         after: Record | None = None,
         newest_first: bool = False,
     ) -> Sequence[Record]:
-        def place(record: Record) -> tuple[str, str]:
-            return ("" if group is None else record.sort, record.key)
-
         with self._lock:
-            found = [r for r in self._of(kind) if group in (None, r.group)]
-        found.sort(key=place, reverse=newest_first)
-        if after is not None:
-            edge = place(after)
-            found = [r for r in found if (place(r) < edge if newest_first else place(r) > edge)]
-        return found[: max(0, limit)]
+            found = [r for r in self._of(kind) if keys is None or r.key in keys]
+        return in_order(found, limit=limit, group=group, after=after, newest_first=newest_first)
 
     async def take_due(self, kind: str, *, limit: int, lease: float) -> Due:
         with self._lock:

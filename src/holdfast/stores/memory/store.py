@@ -25,8 +25,15 @@ from holdfast.core.attempt import (
     Settlement,
     clashed,
 )
+from holdfast.core.fleet import Requests
 from holdfast.core.gate import GateState
-from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, cancelled_instead, ended_idle_as
+from holdfast.core.lifecycle import (
+    HURRIED,
+    REQUEUEABLE,
+    TERMINAL,
+    cancelled_instead,
+    ended_idle_as,
+)
 from holdfast.core.query import Order, Page, TaskFilter, page_of, read_cursor
 from holdfast.core.record import Changes, decided
 from holdfast.core.stats import Depth, QueueStats, Standing, Stats
@@ -44,6 +51,7 @@ from holdfast.stores.values import (
     as_time,
     created,
     holds_lease,
+    hurried,
     is_behind,
     matches,
     renewed,
@@ -205,11 +213,6 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NothingToOpen, NoTransactions):
         self._tell()
         return changed
 
-    async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
-        with self._lock:
-            running = (self._tasks[task_id] for task_id in sorted(self._places.running))
-            return [t.id for t in running if t.worker_id == worker_id and t.cancel_requested]
-
     async def requeue(
         self,
         where: TaskFilter,
@@ -224,14 +227,17 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NothingToOpen, NoTransactions):
             for task in self._matching(where):
                 if len(ids) == limit:
                     break
-                if task.state not in REQUEUEABLE or self._places.is_unique_key_taken(task):
+                if task.state not in REQUEUEABLE or self._places.is_ready(task):
+                    continue
+                if self._places.is_unique_key_taken(task):
                     continue
                 ids.append(task.id)
                 due = now + (span_us(len(ids) / pace) if pace else 0)
-                if task.state is State.RETRYING:
-                    self._places.put(replace(task, run_at=as_time(due)), now)
+                head_start = head_starts[task.priority]
+                if task.state in HURRIED:
+                    self._places.put(hurried(task, due, head_start), now)
                 else:
-                    self._places.put(renewed(task, due, head_starts[task.priority]), now)
+                    self._places.put(renewed(task, due, head_start), now)
                     self._note(task.id, "requeued", now)
             self._places.settle(now)
             return [self._tasks[task_id] for task_id in ids]
@@ -315,6 +321,13 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NothingToOpen, NoTransactions):
 
     # Workers: the rest is in `fleet.py`.
 
+    async def requests(self, worker_id: WorkerId) -> Requests:
+        with self._lock:
+            worker = self._workers.get(worker_id)
+            running = (self._tasks[task_id] for task_id in sorted(self._places.running))
+            asked = [t.id for t in running if t.worker_id == worker_id and t.cancel_requested]
+            return Requests(asked, worker is not None and worker.drain_requested)
+
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         with self._lock:
             running = (self._tasks[task_id] for task_id in sorted(self._places.running))
@@ -371,14 +384,14 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NothingToOpen, NoTransactions):
         return plan
 
     def _settle(self, task: Task, settlement: Settlement, now: int) -> Sequence[Refusal]:
+        if task.cancel_requested:
+            settlement = cancelled_instead(settlement)
         if settlement.also is not None:
             try:
                 _, also = self._plan(settlement.also, now)
             except CLASHES as clash:
                 return [clashed(settlement, clash)]
-            self._places.gates.count(also.ups, now)  # before its own end counts
-        if task.cancel_requested:
-            settlement = cancelled_instead(settlement)
+            self._places.gates.count(also.ups, now, settlement.behind)  # before its own end counts
         self._attempts[task.id][-1] = replace(
             self._attempts[task.id][-1],
             ended_at=as_time(now),

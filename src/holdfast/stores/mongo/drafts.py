@@ -15,7 +15,7 @@ from pymongo import ReplaceOne, UpdateOne
 from holdfast.core.attempt import Attempt
 from holdfast.core.gate import Gate, GateKind, to_pass
 from holdfast.core.passing import Parked
-from holdfast.core.task import Json, Task, WorkerId
+from holdfast.core.task import Json, State, Task, WorkerId
 from holdfast.stores.kill_points import reached
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import (
@@ -114,6 +114,11 @@ class Draft:
     @property
     def begins_again(self) -> bool:
         return self.was is Place.DONE and self.place is not Place.DONE
+
+    @property
+    def had_failed(self) -> bool:
+        """Whether it had not ended well, as it was read."""
+        return self._as_read.state is not State.COMPLETED
 
     @property
     def waited_for(self) -> str:

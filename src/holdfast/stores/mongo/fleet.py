@@ -7,8 +7,9 @@ from typing import Final
 
 from bson import ObjectId
 
+from holdfast.core import fleet
 from holdfast.core.attempt import Claim
-from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.fleet import Requests, WorkerInfo, WorkerStatus
 from holdfast.core.task import Json, TaskId, WorkerId
 from holdfast.stores.columns import maybe_time
 from holdfast.stores.mongo.connected import Connected
@@ -16,7 +17,7 @@ from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import WITHOUT_HISTORY, Document, task_of
 from holdfast.stores.mongo.texts import safe_text
 
-ALIVE: Final = (WorkerStatus.ACTIVE.value, WorkerStatus.DRAINING.value)
+ALIVE: Final = sorted(status.value for status in fleet.ALIVE)
 
 
 class KeepsWorkers(Connected):
@@ -60,11 +61,6 @@ class KeepsWorkers(Connected):
             )
             return done.matched_count == 1
 
-    async def retire(self, worker_id: WorkerId) -> None:
-        async with self._server() as db:
-            stopped = {"status": WorkerStatus.STOPPED.value}
-            await db.workers.update_one(alive(worker_id), {"$set": stopped})
-
     async def ask_to_drain(self, worker_id: WorkerId) -> bool:
         async with self._server() as db:
             done = await db.workers.update_one(
@@ -72,10 +68,18 @@ class KeepsWorkers(Connected):
             )
             return done.matched_count == 1
 
-    async def drain_requested(self, worker_id: WorkerId) -> bool:
+    async def requests(self, worker_id: WorkerId) -> Requests:
+        own = safe_text(worker_id)
         async with self._server() as db:
-            found = await db.workers.find_one({"_id": safe_text(worker_id)}, {"drain_requested": 1})
-            return found is not None and bool(found.get("drain_requested"))
+            itself = [{"$match": {"_id": own}}, {"$project": {"drain": "$drain_requested"}}]
+            pipeline: Sequence[Document] = [
+                {"$match": {"stop_on": own}},
+                {"$project": {"stop": "$_id"}},
+                {"$unionWith": {"coll": db.workers.name, "pipeline": itself}},
+            ]
+            found = await (await db.tasks.aggregate(pipeline)).to_list()
+            stop = sorted(TaskId(one["stop"]) for one in found if "stop" in one)
+            return Requests(stop, any(one.get("drain") for one in found))
 
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         async with self._server() as db:
@@ -99,14 +103,14 @@ async def _lost_workers(db: Collections) -> Sequence[str]:
     busy = [one["_id"] async for one in await db.tasks.aggregate(pipeline)]
     if not busy:
         return ()
-    there = db.workers.find({"_id": {"$in": busy}, "status": {"$in": [*ALIVE]}}, {"_id": 1})
+    there = db.workers.find({"_id": {"$in": busy}, "status": {"$in": ALIVE}}, {"_id": 1})
     known = {one["_id"] async for one in there}
     return [worker for worker in busy if worker not in known]
 
 
 def alive(worker_id: WorkerId) -> Document:
     """Finds the worker if it is alive."""
-    return {"_id": safe_text(worker_id), "status": {"$in": list(ALIVE)}}
+    return {"_id": safe_text(worker_id), "status": {"$in": ALIVE}}
 
 
 async def newest_workers(db: Collections) -> tuple[WorkerInfo, ...]:

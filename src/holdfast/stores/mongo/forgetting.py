@@ -105,7 +105,7 @@ async def _forget_used_up(db: Collections, now: int, oldest: int) -> None:
     if some:
         writes = [UpdateOne(one | used_up, change) for one in some]
         await db.tasks.bulk_write(writes, ordered=False)
-    await db.workers.delete_many({"beat_at": {"$lt": oldest}, "status": {"$nin": [*ALIVE]}})
+    await db.workers.delete_many({"beat_at": {"$lt": oldest}, "status": {"$nin": ALIVE}})
 
 
 async def _forget_latches(db: Collections, oldest: int) -> None:

@@ -10,10 +10,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
-from holdfast.core.lifecycle import REQUEUEABLE, UNFINISHED
+from holdfast.core.lifecycle import HURRIED, REQUEUEABLE, UNFINISHED
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Reason, State, Task, TaskId
-from holdfast.stores.columns import as_time, span_us
+from holdfast.stores.columns import span_us
 from holdfast.stores.mongo.atomic import atomically
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
@@ -22,7 +22,7 @@ from holdfast.stores.mongo.drafts import Draft
 from holdfast.stores.mongo.due import end
 from holdfast.stores.mongo.filters import query_of
 from holdfast.stores.mongo.passing import Moved, write_and_let_pass
-from holdfast.stores.values import renewed
+from holdfast.stores.values import hurried, renewed
 
 _SLICE: Final = 500
 
@@ -64,14 +64,15 @@ class Operates(Connected):
 
             def start_again(draft: Draft, number: int) -> None:
                 due = now + (span_us((number + 1) / pace) if pace else 0)
-                task = draft.task
-                if task.state is State.RETRYING:
-                    draft.move(replace(task, run_at=as_time(due)), now)
+                task, head_start = draft.task, head_starts[draft.task.priority]
+                if task.state in HURRIED:
+                    draft.move(hurried(task, due, head_start), now)
                 else:
-                    draft.move(renewed(task, due, head_starts[task.priority]), now)
+                    draft.move(renewed(task, due, head_start), now)
                     draft.note(now, "requeued")
 
-            return await _Walk(where, REQUEUEABLE, {}, limit).change(db, now, start_again)
+            waits = {"place": {"$ne": Place.READY.value}}
+            return await _Walk(where, REQUEUEABLE, waits, limit).change(db, now, start_again)
 
 
 class _Walk:

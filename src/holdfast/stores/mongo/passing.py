@@ -42,20 +42,24 @@ Moved = dict[TaskId, Task]
 @dataclass(slots=True)
 class Effect:
     """What a transaction does to one gate. `comer` is the gate as the first names it who came to
-    stand before it, `named` as the newest submit does; `left` is how many let go of it.
+    stand before it, `named` as the newest submit does; `left` is how many let go of it. `again` are
+    tasks started anew that it counts: 1 for each that had not gone well, else 0. `closes_anew`: it
+    is counted up though it may have opened.
     """
 
     comer: Gate | None = None
     left: int = 0
     counts: list[Count] = field(default_factory=list)
     closes: bool = False
+    closes_anew: bool = False
+    again: list[int] = field(default_factory=list)
     named: Gate | None = None
     pin: Capacity | None = None
     look_at: int | None = None
 
     @property
     def is_up(self) -> bool:
-        return any(count.by > 0 for count in self.counts)
+        return bool(self.again) or any(count.by > 0 for count in self.counts)
 
     def new(self, name: str) -> GateRow | None:
         """The gate, if nobody has made it before and this makes it."""
@@ -78,8 +82,12 @@ class Effect:
             row.capacity, row.period = self.named.capacity, span_us(self.named.period)
         if self.pin is not None:
             row.pinned = self.pin.capacity
+        if self.closes_anew:
+            row.close()
         for _, by, failed in self.counts:
             row.count(by, failed, now)
+        if self.again:
+            row.count_again(len(self.again), sum(self.again))
         if self.closes:
             row.close_again()
 
@@ -128,6 +136,9 @@ class Effects(dict[str, Effect]):
             self.count(Count(latch, -1, failed) for latch in (*own, *draft.counts))
         if draft.begins_again and draft.is_awaited:
             self[latch_of(draft.task.id)].closes = True
+        if draft.begins_again:
+            for latch in draft.counts:
+                self[latch].again.append(int(draft.had_failed))
 
 
 async def write_and_let_pass(

@@ -10,14 +10,13 @@ from holdfast.core.attempt import History
 from holdfast.core.ids import is_task_id
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.query import Edge, Order, Page, TaskFilter, page_of, read_cursor
-from holdfast.core.task import Task, TaskId, WorkerId
+from holdfast.core.task import Task, TaskId
 from holdfast.stores.columns import in_us
 from holdfast.stores.mongo.connected import Connected
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import WITHOUT_HISTORY, Document, task_of
 from holdfast.stores.mongo.filters import hint_of, query_of
 from holdfast.stores.mongo.history import history_of
-from holdfast.stores.mongo.texts import safe_text
 
 
 class Reads(Connected):
@@ -69,11 +68,6 @@ class Reads(Connected):
                 return None
             chapters = await db.history.find({"task": task_id}).to_list()
             return history_of(found, chapters)
-
-    async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
-        async with self._server() as db:
-            found = db.tasks.find({"stop_on": safe_text(worker_id)}, {"_id": 1})
-            return sorted(TaskId(document["_id"]) for document in await found.to_list())
 
 
 async def _by_end(

@@ -6,11 +6,22 @@ nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 
 from holdfast.core.attempt import Report
-from holdfast.core.record import PAUSE, Changes, Delete, Due, Kept, Name, Put, Record, decided
+from holdfast.core.record import (
+    PAUSE,
+    Changes,
+    Delete,
+    Due,
+    Kept,
+    Name,
+    Put,
+    Record,
+    decided,
+    in_order,
+)
 from holdfast.core.task import Added, TaskId
 from holdfast.stores.columns import as_time, in_us, span_us
 from holdfast.stores.kill_points import reached
@@ -25,22 +36,25 @@ from holdfast.stores.mongo.texts import safe_text
 class KeepsRecords(Adds):
     """`ports.records.RecordStore` and `JournalStore`."""
 
-    async def record(self, kind: str, key: str) -> Record | None:
-        async with self._server() as db:
-            found = await db.records.find_one({"_id": _id(kind, key)})
-            return None if found is None else _record(found)
-
     async def records(
         self,
         kind: str,
         *,
         limit: int,
+        keys: Collection[str] | None = None,
         group: str | None = None,
         after: Record | None = None,
         newest_first: bool = False,
     ) -> Sequence[Record]:
         if limit <= 0:
             return []
+        if keys is not None:
+            async with self._server() as db:
+                named = {"_id": {"$in": [_id(kind, key) for key in keys]}}
+                found = map(_record, await db.records.find(named).to_list())
+                return in_order(
+                    found, limit=limit, group=group, after=after, newest_first=newest_first
+                )
         way = -1 if newest_first else 1
         where: Document = {"kind": kind}
         order = [("key", way)]

@@ -114,7 +114,8 @@ class Settles(KeepsRecords):
             if draft is None or not holds_lease(draft.task, one):
                 late.append((one, draft))
                 continue
-            if one.also is not None:
+            decided = cancelled_instead(one) if draft.task.cancel_requested else one
+            if decided.also is not None:
                 bringing.append(one)
             if one.ended is AttemptEnd.WORKER_LOST and draft.session is not None:
                 orphaned.append(draft.session)
@@ -139,7 +140,10 @@ class Settles(KeepsRecords):
         for one in bringing:
             if one.also is not None and one.also.ups:
                 with _refused(one):
-                    effects.count((await self._decided(db, one.also))[0].ups)
+                    ups = (await self._decided(db, one.also))[0].ups
+                effects.count(ups)
+                if one.behind is not None and one.behind in {count.latch for count in ups}:
+                    effects[one.behind].closes_anew = True
         return effects
 
     async def _bring_along(self, db: Collections, one: Settlement) -> Moved:

@@ -72,7 +72,8 @@ async def requeue(
         return await db.fetchval(sql["requeue"], *values) or ()
 
     async with db.transaction():
-        changed = await _change(db, sql, where, change, "key_is_free", limit=limit)
+        free = ("key_is_free", "waits_or_ended")
+        changed = await _change(db, sql, where, change, *free, limit=limit)
         return await tasks(db, sql, lanes, changed)
 
 

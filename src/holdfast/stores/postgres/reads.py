@@ -7,12 +7,12 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 from holdfast.core.attempt import Claim, Event, History
-from holdfast.core.fleet import WorkerInfo
+from holdfast.core.fleet import Requests, WorkerInfo
 from holdfast.core.gate import GateState
 from holdfast.core.ids import is_task_id
 from holdfast.core.query import TaskFilter
 from holdfast.core.stats import Standing
-from holdfast.core.task import Task, TaskId
+from holdfast.core.task import Task, TaskId, WorkerId
 from holdfast.stores.columns import as_time
 from holdfast.stores.postgres.connections import Connection
 from holdfast.stores.postgres.filters import bind, query
@@ -125,8 +125,9 @@ async def gates(
     return [gate_of(row) for row in rows]
 
 
-async def cancel_requests(db: Connection, sql: Queries, worker_id: str) -> list[TaskId]:
-    return [row[0] for row in await db.fetch(sql["cancel_requests"], worker_id)]
+async def requests(db: Connection, sql: Queries, worker_id: WorkerId) -> Requests:
+    row = await db.fetchrow(sql["requests"], safe_text(worker_id))
+    return Requests() if row is None else Requests(*row)
 
 
 async def workers(db: Connection, sql: Queries) -> list[WorkerInfo]:

@@ -7,14 +7,15 @@ begins anew with what it finds then.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import asyncpg
 
 from holdfast.core.attempt import CLASHES, Refusal, Settlement, clashed
 from holdfast.core.ids import is_task_id
-from holdfast.core.record import Changes, Delete, Due, Kept, Name, Put, Record, decided
+from holdfast.core.lifecycle import cancelled_instead
+from holdfast.core.record import Changes, Delete, Due, Kept, Name, Put, Record, decided, in_order
 from holdfast.core.task import Added, TaskId
 from holdfast.stores.columns import in_us, maybe_time, span_us
 from holdfast.stores.kill_points import reached
@@ -53,14 +54,14 @@ async def save(
     db: Connection, sql: Queries, lanes: Lanes, settled: Sequence[Settlement], now: int | None
 ) -> tuple[Sequence[Refusal], str | None]:
     """`settlements.save`, and what they bring along."""
-    bringing = [s for s in settled if s.also is not None]
+    bringing = [s for s in settled if s.also is not None or s.behind is not None]
     if not bringing:
         return await settlements.save(db, sql, settled, now)
     held = await _held(db, sql, bringing)
-    late = [s for s in settled if s.task_id not in held or s.also is None]
+    late = [s for s in settled if s.task_id not in held or (s.also is None is s.behind)]
     refused, passed = await settlements.save(db, sql, late, now) if late else ((), None)
     mine = [s for s in bringing if s.task_id in held]
-    await lanes.intern(db, [new for s in mine for new in _also(s).tasks])
+    await lanes.intern(db, [new for s in mine if s.also for new in s.also.tasks])
     answers = [(refused, passed)]
     try:
         return _joined([*answers, await _save_together(db, sql, lanes, mine, now)])
@@ -77,21 +78,21 @@ async def save(
     return _joined(answers)
 
 
-async def get(db: Connection, sql: Queries, kind: str, key: str) -> Record | None:
-    row = await db.fetchrow(sql["record"], kind, safe_text(key))
-    return None if row is None else _record(row)
-
-
 async def page(
     db: Connection,
     sql: Queries,
     kind: str,
     *,
     limit: int,
+    keys: Collection[str] | None,
     group: str | None,
     after: Record | None,
     newest_first: bool,
 ) -> Sequence[Record]:
+    if keys is not None:
+        rows = await db.fetch(sql["named_records"], kind, list(map(safe_text, keys)))
+        found = map(_record, rows)
+        return in_order(found, limit=limit, group=group, after=after, newest_first=newest_first)
     order = "newest" if newest_first else "oldest"
     edge = (None, None) if after is None else (after.sort, after.key)
     if group is None:
@@ -122,8 +123,11 @@ async def _save_together(
 ) -> tuple[Sequence[Refusal], str | None]:
     async with db.transaction():
         held = await _held(db, sql, mine)
-        fresh = await _decided(db, sql, [_also(s) for s in mine if s.task_id in held])
-        await _count_up(db, sql, fresh)  # before their own ends count
+        mine = [cancelled_instead(s) if held.get(s.task_id) else s for s in mine]
+        rightful = [s for s in mine if s.task_id in held]
+        fresh = await _decided(db, sql, [s.also for s in rightful if s.also is not None])
+        await _count_up(db, sql, fresh, [s.behind for s in rightful])  # before their own ends count
+        await settlements.stand_behind(db, sql, rightful)
         refused, passed = await settlements.save(db, sql, mine, now)
         reached("end-written")
         _, more = await _write(db, sql, lanes, fresh, now)
@@ -157,9 +161,15 @@ async def _write(
     return answers, passed
 
 
-async def _count_up(db: Connection, sql: Queries, several: Sequence[_Decided]) -> None:
+async def _count_up(
+    db: Connection, sql: Queries, several: Sequence[_Decided], behind: Sequence[str | None] = ()
+) -> None:
+    """Latches that somebody is to stand `behind` are closed by that."""
     if ups := [count for each in several for count in each.changes.ups]:
-        await db.execute(sql["count_up"], *_columns(ups, 3))
+        columns = _columns(ups, 3)
+        if again := sorted(set(columns[0]).intersection(behind)):
+            await db.execute(sql["close_latches"], again)
+        await db.execute(sql["count_up"], *columns)
 
 
 def _columns(rows: Sequence[tuple[Any, ...]], number: int) -> list[list[Any]]:
@@ -203,12 +213,14 @@ async def _write_record(
     await db.execute(sql["insert_record" if is_new else "update_record"], *name, *kept)
 
 
-async def _held(db: Connection, sql: Queries, settled: Sequence[Settlement]) -> set[str]:
-    """The tasks whose lease holds: what the others bring along is of no account."""
+async def _held(db: Connection, sql: Queries, settled: Sequence[Settlement]) -> dict[str, bool]:
+    """The tasks whose lease holds: what the others bring along is of no account. And whether they
+    were asked to stop.
+    """
     known = [s for s in settled if is_task_id(s.task_id)]
     columns = zip(*((s.task_id, s.attempt, s.worker_id) for s in known), strict=True)
     ids, attempts, workers = columns if known else ((), (), ())
-    return {row[0] for row in await db.fetch(sql["held"], ids, attempts, workers)}
+    return dict(map(tuple, await db.fetch(sql["held"], ids, attempts, workers)))
 
 
 def _is_clash(error: BaseException) -> bool:
@@ -222,11 +234,6 @@ def _joined(
 ) -> tuple[Sequence[Refusal], str | None]:
     passed = " ".join(text for _, text in answers if text) or None
     return [refusal for refused, _ in answers for refusal in refused], passed
-
-
-def _also(settlement: Settlement) -> Changes:
-    assert settlement.also is not None
-    return settlement.also
 
 
 def _record(row: asyncpg.Record) -> Record:

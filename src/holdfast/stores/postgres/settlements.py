@@ -8,7 +8,9 @@ from typing import Final
 import orjson
 
 from holdfast.core.attempt import Refusal, Report, Settlement
+from holdfast.core.gate import gates_from, gates_text, standing_behind, to_pass
 from holdfast.core.ids import is_task_id
+from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.task import AttemptEnd, State, WorkerId
 from holdfast.stores.columns import error_text, progress_text, span_us
 from holdfast.stores.postgres.connections import Connection
@@ -51,6 +53,21 @@ async def save(
         place = {one.task_id: n for n, one in enumerate(settlements)}
         late.sort(key=lambda refusal: place[refusal.task_id])
     return late, passed
+
+
+async def stand_behind(db: Connection, sql: Queries, settlements: Sequence[Settlement]) -> None:
+    """Give tasks that go on the latches that they stand behind from now on. Their leases hold, and
+    are locked: the settlement that follows in this transaction finds these gates.
+    """
+    latches = {s.task_id: s.behind for s in settlements if s.behind and s.state not in TERMINAL}
+    if not latches:
+        return
+    rows = []
+    for task_id, lock, text in await db.fetch(sql["gates_of_tasks"], [*latches]):
+        gates = standing_behind(gates_from(text), latches[task_id])
+        passes = [gate.name for gate in to_pass(lock, gates)]
+        rows.append((task_id, gates_text(gates), orjson.dumps(passes).decode()))
+    await db.execute(sql["stand_behind"], *map(list, zip(*rows, strict=True)))
 
 
 async def _save_in_order(

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
-from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.fleet import Requests, WorkerInfo, WorkerStatus
 from holdfast.core.gate import GateState
 from holdfast.core.query import Order, Page, TaskFilter, read_cursor
 from holdfast.core.record import Changes, Due, Record
@@ -150,11 +150,6 @@ class PostgresStore:
         await self._tell(passed)
         return changed
 
-    async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
-        return await self._hot(
-            lambda db: reads.cancel_requests(db, self._sql, safe_text(worker_id))
-        )
-
     async def requeue(
         self,
         where: TaskFilter,
@@ -234,14 +229,11 @@ class PostgresStore:
     async def bury(self, worker_id: WorkerId, *, beats: int | None) -> bool:
         return await self._ask("bury", worker_id, beats)
 
-    async def retire(self, worker_id: WorkerId) -> None:
-        await self._hot(lambda db: db.execute(self._sql["retire"], worker_id))
-
     async def ask_to_drain(self, worker_id: WorkerId) -> bool:
         return await self._ask("ask_to_drain", safe_text(worker_id))
 
-    async def drain_requested(self, worker_id: WorkerId) -> bool:
-        return await self._ask("drain_requested", safe_text(worker_id))
+    async def requests(self, worker_id: WorkerId) -> Requests:
+        return await self._hot(lambda db: reads.requests(db, self._sql, worker_id))
 
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         found = await self._open.do(
@@ -254,22 +246,20 @@ class PostgresStore:
 
     # Records and the journal
 
-    async def record(self, kind: str, key: str) -> Record | None:
-        return await self._hot(lambda db: records.get(db, self._sql, kind, key))
-
     async def records(
         self,
         kind: str,
         *,
         limit: int,
+        keys: Collection[str] | None = None,
         group: str | None = None,
         after: Record | None = None,
         newest_first: bool = False,
     ) -> Sequence[Record]:
-        return await self._read(
+        return await self._hot(
             lambda db: records.page(
                 db, self._sql, kind,
-                limit=limit, group=group, after=after, newest_first=newest_first,
+                limit=limit, keys=keys, group=group, after=after, newest_first=newest_first,
             )
         )  # fmt: skip
 

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple
 import orjson
 
 from holdfast.core.attempt import Claim, Claimed
-from holdfast.core.fleet import WorkerStatus
+from holdfast.core.fleet import ALIVE
 from holdfast.core.task import Cause, Json, Priority, TaskId, WorkerId
 from holdfast.errors import WorkerGone
 from holdfast.stores.sqlite.eligible import cancel_expired, promote_due
@@ -27,7 +27,6 @@ from holdfast.stores.sqlite.rownumbers import RowNumbers
 from holdfast.stores.sqlite.tally import READY, RUNNING
 from holdfast.stores.sqlite.writer import AGAIN, Again, Unit
 
-_ALIVE: Final = (WorkerStatus.ACTIVE, WorkerStatus.DRAINING)
 _CAUSES: Final = {cause.value: cause for cause in Cause}
 _SUBMITTED: Final = Cause.SUBMITTED
 _BY_RANK_AND_ID: Final = itemgetter(1, 2)
@@ -91,7 +90,7 @@ class Claiming:
         seen = {"worker": ask.worker_id, "now": now, "lanes": self._lanes(unit, ask)}
         row = unit.db.execute(CLAIMS["look"], seen).fetchone()
         status, last_lane, paused, expired, due, ready, *dues = row
-        if status not in _ALIVE:
+        if status not in ALIVE:
             self._fruitful.discard(ask.worker_id)
             raise WorkerGone(ask.worker_id)
         before, self._paused = self._paused, frozenset(orjson.loads(paused))

@@ -41,9 +41,5 @@ def bury(unit: Unit, worker_id: WorkerId, beats: int | None) -> bool:
     return unit.db.execute(WORKERS["bury"], {"id": worker_id, "beats": beats}).rowcount == 1
 
 
-def retire(unit: Unit, worker_id: WorkerId) -> None:
-    unit.db.execute(WORKERS["retire"], (worker_id,))
-
-
 def ask_to_drain(unit: Unit, worker_id: WorkerId) -> bool:
     return unit.db.execute(WORKERS["ask_to_drain"], (safe_text(worker_id),)).rowcount == 1

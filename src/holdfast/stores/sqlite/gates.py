@@ -105,8 +105,10 @@ def _let_go(task: Leaving, held: Counter[str], touched: set[str]) -> None:
             held[f"{kind}:{key}"] += 1
 
 
-def count(unit: Unit, counts: Collection[Count], now: int) -> set[str]:
-    """Count latches up, which makes them, or down."""
+def count(unit: Unit, counts: Collection[Count], now: int, behind: str | None = None) -> set[str]:
+    """Count latches up, which makes them, or down. The one that somebody is to stand `behind` is
+    closed by that.
+    """
     if not counts:
         return set()
     rows = {row.name: row for row in gate_rows(unit.db, {each.latch for each in counts})}
@@ -114,6 +116,8 @@ def count(unit: Unit, counts: Collection[Count], now: int) -> set[str]:
         if by > 0:
             rows.setdefault(latch, GateRow(latch))
         if row := rows.get(latch):
+            if latch == behind:
+                row.close()
             row.count(by, int(failed), now)
     _put(unit, rows.values())
     return set(rows)
@@ -125,12 +129,22 @@ def await_ends(unit: Unit, latches: Collection[str]) -> None:
         unit.db.execute(GATES["await_ends"], (as_json(sorted(latches)),))
 
 
-def close_again(unit: Unit, tasks: Iterable[TaskId]) -> None:
-    """Close the latches of tasks that are started anew."""
-    rows = gate_rows(unit.db, {latch_of(task_id) for task_id in tasks})
-    for row in rows:
-        row.close_again()
-    _put(unit, rows)
+def count_again(unit: Unit, tasks: Sequence[Leaving]) -> None:
+    """Ended tasks are started anew: close their own latches, and count up those that they name."""
+    own = {latch_of(task.awaited) for task in tasks if task.awaited is not None}
+    again, failed = Counter[str](), Counter[str]()
+    for task in tasks:
+        latches = orjson.loads(task.counts or "[]")
+        again.update(latches)
+        failed.update(latches if task.failed else ())
+    if not (own or again):
+        return
+    rows = {row.name: row for row in gate_rows(unit.db, own | again.keys())}
+    for name in own & rows.keys():
+        rows[name].close_again()
+    for name, number in again.items():
+        rows.setdefault(name, GateRow(name)).count_again(number, failed[name])
+    _put(unit, rows.values())
 
 
 def set_capacities(unit: Unit, capacities: Collection[Capacity]) -> set[str]:

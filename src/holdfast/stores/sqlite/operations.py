@@ -13,13 +13,13 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final
 
-from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, UNFINISHED
+from holdfast.core.lifecycle import HURRIED, REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Reason, State, Task, TaskId
 from holdfast.stores.columns import span_us
 from holdfast.stores.sqlite.eligible import IdleTask, end
 from holdfast.stores.sqlite.filters import narrowed, query
-from holdfast.stores.sqlite.gates import close_again, first_gate, let_pass
+from holdfast.stores.sqlite.gates import Leaving, count_again, first_gate, let_pass
 from holdfast.stores.sqlite.queries import (
     FILTERS,
     GATES,
@@ -31,6 +31,7 @@ from holdfast.stores.sqlite.queries import (
     TASKS,
     WORKERS,
     Row,
+    Value,
     as_json,
     run_many,
 )
@@ -93,16 +94,17 @@ def requeue(
         place = WAITING if due > now else READY if gate is None else BLOCKED
         touched |= set() if gate is None else {gate}
         unit.tally.move(row["lane"], row["place"], place)
-        if row["state"] == State.RETRYING.value:
-            hurried.append((row["seq"], place, due, gate))
-            unit.tally.retrying(0 if place == WAITING else -1)
+        rank = due - head_starts[unit.lanes.lookup(unit.db, row["lane"]).priority]
+        if row["state"] in HURRIED:
+            hurried.append((row["seq"], place, due, gate, rank))
+            is_over = row["state"] == State.RETRYING.value and place != WAITING
+            unit.tally.retrying(-1 if is_over else 0)
         else:
             unit.tally.ended(row["state"], row["finished_at"], -1)
-            head_start = head_starts[unit.lanes.lookup(unit.db, row["lane"]).priority]
-            renewed.append((row["seq"], place, due, gate, due - head_start))
+            renewed.append((row["seq"], place, due, gate, rank))
     _renew(unit, renewed, now)
     run_many(unit.db, OPERATIONS["hurry"], hurried)
-    close_again(unit, [r["id"] for r in found if r["awaited"] and r["place"] == DONE])
+    count_again(unit, [_ended(row) for row in found if row["place"] == DONE])
     let_pass(unit, touched, now)
     return _tasks(unit, found)
 
@@ -136,7 +138,8 @@ def _to_cancel(db: sqlite3.Connection, where: TaskFilter) -> Iterator[sqlite3.Ro
 def _to_requeue(db: sqlite3.Connection, where: TaskFilter) -> Iterator[sqlite3.Row]:
     """Of several that share a unique key only the first can live again."""
     taken: set[tuple[str, str]] = set()
-    for row in _matching(db, "columns_to_requeue", narrowed(where, REQUEUEABLE)):
+    where = narrowed(where, REQUEUEABLE)
+    for row in _matching(db, "columns_to_requeue", where, elsewhere_than=READY):
         key = (row["name"], row["unique_key"])
         if row["taken"] or key in taken:
             continue
@@ -145,13 +148,21 @@ def _to_requeue(db: sqlite3.Connection, where: TaskFilter) -> Iterator[sqlite3.R
         yield row
 
 
+def _ended(row: sqlite3.Row) -> Leaving:
+    awaited = row["id"] if row["awaited"] else None
+    failed = row["state"] != State.COMPLETED.value
+    return Leaving(DONE, None, None, 0, row["counts"], awaited, failed)
+
+
 def _to_forget(db: sqlite3.Connection, where: TaskFilter) -> Iterator[sqlite3.Row]:
     return _matching(db, "columns_to_forget", narrowed(where, TERMINAL))
 
 
-def _matching(db: sqlite3.Connection, columns: str, where: TaskFilter) -> Iterator[sqlite3.Row]:
-    """Matching tasks, oldest first, one by one."""
-    found = query(db, where)
+def _matching(
+    db: sqlite3.Connection, columns: str, where: TaskFilter, **more: Value
+) -> Iterator[sqlite3.Row]:
+    """Matching tasks, oldest first, one by one. `more` is for `query`."""
+    found = query(db, where, **more)
     sql = " ".join((OPERATIONS[columns], found.text, FILTERS["oldest_first"]))
     cursor = db.cursor()
     cursor.row_factory = sqlite3.Row

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from holdfast.core.attempt import Attempt, Claim, Event, History
-from holdfast.core.fleet import WorkerInfo
+from holdfast.core.fleet import Requests, WorkerInfo
 from holdfast.core.gate import GateState
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.query import Edge, Order, Page, TaskFilter, page_of
@@ -23,7 +23,6 @@ from holdfast.stores.sqlite.queries import (
     GATES,
     HISTORY,
     QUEUES,
-    SETTLEMENTS,
     TASKS,
     WORKERS,
     Value,
@@ -105,10 +104,6 @@ def history(db: sqlite3.Connection, task_id: TaskId) -> History | None:
     return History(attempts=tuple(attempts), events=(submitted, *events))
 
 
-def cancel_requests(db: sqlite3.Connection, worker_id: WorkerId) -> Sequence[TaskId]:
-    return [row["id"] for row in db.execute(SETTLEMENTS["cancel_requests"], (worker_id,))]
-
-
 def standing(db: sqlite3.Connection, lanes: Lanes, task_id: TaskId, *, now: int) -> Standing | None:
     row = _row(db, task_id)
     if row is None:
@@ -127,9 +122,10 @@ def standing(db: sqlite3.Connection, lanes: Lanes, task_id: TaskId, *, now: int)
     )
 
 
-def drain_requested(db: sqlite3.Connection, worker_id: WorkerId) -> bool:
-    row = db.execute(WORKERS["drain_requested"], (safe_text(worker_id),)).fetchone()
-    return row is not None and bool(row["drain_requested"])
+def requests(db: sqlite3.Connection, worker_id: WorkerId) -> Requests:
+    rows = db.execute(WORKERS["requests"], (safe_text(worker_id),)).fetchall()
+    asked = [task_id for _, task_id in rows if task_id is not None]
+    return Requests(asked, any(drain for drain, _ in rows))
 
 
 def workers(db: sqlite3.Connection) -> Sequence[WorkerInfo]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from holdfast.core.record import Changes, Delete, Due, Kept, Name, Put, Record, decided
+from holdfast.core.record import Changes, Delete, Due, Kept, Name, Put, Record, decided, in_order
 from holdfast.core.task import Added, TaskId
 from holdfast.stores.columns import in_us, maybe_time, span_us
 from holdfast.stores.kill_points import reached
@@ -41,20 +41,20 @@ def commit(unit: Unit, changes: Changes, *, is_counted_up: bool = False) -> Sequ
     return added.answers(unit.db)
 
 
-def get(db: sqlite3.Connection, kind: str, key: str) -> Record | None:
-    row = db.execute(RECORDS["get"], (kind, safe_text(key))).fetchone()
-    return None if row is None else _record(row)
-
-
 def page(
     db: sqlite3.Connection,
     kind: str,
     *,
     limit: int,
+    keys: Collection[str] | None,
     group: str | None,
     after: Record | None,
     newest_first: bool,
 ) -> Sequence[Record]:
+    if keys is not None:
+        rows = db.execute(RECORDS["named"], (kind, as_json(list(map(safe_text, keys)))))
+        found = map(_record, rows)
+        return in_order(found, limit=limit, group=group, after=after, newest_first=newest_first)
     order = "newest" if newest_first else "oldest"
     values = {
         "kind": kind,

@@ -17,12 +17,14 @@ from typing import Final, NamedTuple
 import orjson
 
 from holdfast.core.attempt import CLASHES, Refusal, Report, Settlement, clashed
+from holdfast.core.gate import gates_text, standing_behind
 from holdfast.core.lifecycle import TERMINAL, cancelled_instead
 from holdfast.core.record import Changes
 from holdfast.core.task import AttemptEnd, State, TaskId, WorkerId
 from holdfast.stores.columns import error_text, progress_text, span_us
 from holdfast.stores.kill_points import reached
 from holdfast.stores.sqlite import records
+from holdfast.stores.sqlite.gate_lines import gates_of
 from holdfast.stores.sqlite.gates import Leaving, count, first_gate, go_through, leave
 from holdfast.stores.sqlite.queries import HISTORY, RECORDS, SETTLEMENTS, Row, as_json, run_many
 from holdfast.stores.sqlite.rownumbers import RowNumbers
@@ -181,6 +183,7 @@ def _just_goes_on(settlement: Settlement) -> bool:
         settlement.state not in TERMINAL
         and settlement.result is None is settlement.reason
         and settlement.needs is None is settlement.also
+        and settlement.behind is None
     )
 
 
@@ -211,6 +214,7 @@ class _Changes:
 
     finish: list[Row] = field(default_factory=list)
     go_on: list[Row] = field(default_factory=list)
+    behind: list[Row] = field(default_factory=list)
     attempts: list[Row] = field(default_factory=list)
     events: list[Row] = field(default_factory=list)
     refusals: list[Refusal] = field(default_factory=list)
@@ -228,15 +232,16 @@ def save_carefully(unit: Unit, settlements: Sequence[Settlement], now: int) -> S
     for settlement in settlements:
         row = found.get(settlement.task_id)
         if row is not None and _holds_lease(row, settlement):
+            one = cancelled_instead(settlement) if row["cancel_requested"] else settlement
             try:
-                if settlement.also is not None:
-                    also = records.check(unit, settlement.also)
-                    count(unit, also.ups, now)  # before its own end counts
+                if one.also is not None:
+                    also = records.check(unit, one.also)
+                    count(unit, also.ups, now, one.behind)  # before its own end counts
             except CLASHES as clash:
-                changes.clashes.append(clashed(settlement, clash))
+                changes.clashes.append(clashed(one, clash))
                 continue
-            _settle(unit, row, settlement, now, changes)
-            brought += [] if settlement.also is None else [settlement.also]
+            _settle(unit, row, one, now, changes)
+            brought += [] if one.also is None else [one.also]
         elif row is None or not _was_saved(unit.db, row, settlement):
             changes.refusals.append(_refusal(row, settlement))
             if row is not None:
@@ -255,15 +260,17 @@ def save_carefully(unit: Unit, settlements: Sequence[Settlement], now: int) -> S
 def _settle(
     unit: Unit, row: sqlite3.Row, settlement: Settlement, now: int, changes: _Changes
 ) -> None:
-    if row["cancel_requested"]:
-        settlement = cancelled_instead(settlement)
     charged = int(settlement.charged > row["charged"])
     error = error_text(settlement.error)
     cause = settlement.cause.value if settlement.cause else None
     reason = settlement.reason.value if settlement.reason else None
     totals = (settlement.charged, settlement.crash_count, settlement.result, error, reason, cause)
-    gate = first_gate(row["lock_key"], row["gates"])
     has_ended = settlement.state in TERMINAL
+    gates = row["gates"]
+    if settlement.behind is not None and not has_ended:
+        gates = gates_text(standing_behind(gates_of(row["lock_key"], gates), settlement.behind))
+        changes.behind.append((row["seq"], gates))
+    gate = first_gate(row["lock_key"], gates)
     if gate is not None or row["counts"] is not None or row["awaited"]:
         changes.leaving.append(_leaving(row, settlement.state if has_ended else None))
     if has_ended:
@@ -312,6 +319,7 @@ def _next_place(state: State, gate: str | None, *, is_due: bool) -> tuple[int, s
 def _write(unit: Unit, changes: _Changes, now: int) -> None:
     run_many(unit.db, SETTLEMENTS["finish"], changes.finish, head=(now,))
     run_many(unit.db, SETTLEMENTS["go_on"], changes.go_on)
+    run_many(unit.db, SETTLEMENTS["stand_behind"], changes.behind)
     run_many(unit.db, HISTORY["keep_attempts"], changes.attempts)
     run_many(unit.db, HISTORY["note"], changes.events)
     unit.tally.refused(len(changes.refusals))

@@ -18,7 +18,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from holdfast.core.attempt import Claim, Claimed, History, Refusal, Report, Settlement
-from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.fleet import Requests, WorkerInfo, WorkerStatus
 from holdfast.core.gate import GateState
 from holdfast.core.lifecycle import Released, settle
 from holdfast.core.query import Order, Page, TaskFilter, read_cursor
@@ -139,9 +139,6 @@ class SQLiteStore:
             lambda unit: operations.cancel(unit, where, chosen, reason)
         )
 
-    async def cancel_requests(self, worker_id: WorkerId) -> Sequence[TaskId]:
-        return await self._read(lambda db: reads.cancel_requests(db, worker_id))
-
     async def requeue(
         self,
         where: TaskFilter,
@@ -215,37 +212,33 @@ class SQLiteStore:
     async def bury(self, worker_id: WorkerId, *, beats: int | None) -> bool:
         return await self._write(lambda unit: fleet.bury(unit, worker_id, beats))
 
-    async def retire(self, worker_id: WorkerId) -> None:
-        await self._write(lambda unit: fleet.retire(unit, worker_id))
-
     async def ask_to_drain(self, worker_id: WorkerId) -> bool:
         return await self._write(lambda unit: fleet.ask_to_drain(unit, worker_id))
 
-    async def drain_requested(self, worker_id: WorkerId) -> bool:
-        return await self._read(lambda db: reads.drain_requested(db, worker_id))
+    async def requests(self, worker_id: WorkerId) -> Requests:
+        return await self._read(lambda db: reads.requests(db, worker_id))
 
     async def orphans(self, *, limit: int) -> Sequence[Claim]:
         return await self._read(lambda db: reads.orphans(db, self._lanes, limit=limit))
 
     # Records and the journal
 
-    async def record(self, kind: str, key: str) -> Record | None:
-        return await self._read(lambda db: records.get(db, kind, key))
-
     async def records(
         self,
         kind: str,
         *,
         limit: int,
+        keys: Collection[str] | None = None,
         group: str | None = None,
         after: Record | None = None,
         newest_first: bool = False,
     ) -> Sequence[Record]:
         return await self._read(
             lambda db: records.page(
-                db, kind, limit=limit, group=group, after=after, newest_first=newest_first
+                db, kind,
+                limit=limit, keys=keys, group=group, after=after, newest_first=newest_first,
             )
-        )
+        )  # fmt: skip
 
     async def take_due(self, kind: str, *, limit: int, lease: float) -> Due:
         return await self._write(

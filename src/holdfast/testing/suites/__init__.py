@@ -22,6 +22,7 @@ pytest.register_assert_rewrite(
             "cancelling",
             "capabilities",
             "claiming",
+            "deferring",
             "delaying",
             "draining",
             "edges",
@@ -59,6 +60,7 @@ from holdfast.testing.suites.base import StoreSuite  # noqa: E402 - after the li
 from holdfast.testing.suites.cancelling import CancelSuite  # noqa: E402
 from holdfast.testing.suites.capabilities import CapabilitySuite  # noqa: E402
 from holdfast.testing.suites.claiming import ClaimSuite  # noqa: E402
+from holdfast.testing.suites.deferring import DeferSuite  # noqa: E402
 from holdfast.testing.suites.delaying import DelaySuite  # noqa: E402
 from holdfast.testing.suites.draining import DrainSuite  # noqa: E402
 from holdfast.testing.suites.edges import EdgeSuite  # noqa: E402
@@ -106,6 +108,7 @@ class StoreConformance(
     UnlockSuite,
     GateSuite,
     LatchSuite,
+    DeferSuite,
     SuccessionSuite,
     SettleSuite,
     UnfitSuite,
@@ -138,6 +141,7 @@ __all__ = [
     "CapabilitySuite",
     "ClaimSuite",
     "CommitSuite",
+    "DeferSuite",
     "DelaySuite",
     "DiscardSuite",
     "DrainSuite",

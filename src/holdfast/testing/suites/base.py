@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from holdfast.core.attempt import Attempt, Claim, Event, History, Settlement
+from holdfast.core.fleet import WorkerStatus
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Added, NewTask, State, Task, TaskId, WorkerId
 from holdfast.ports.store import Store
@@ -72,6 +73,11 @@ async def enlist(store: Store, name: str = "worker") -> WorkerId:
     info = worker_info(id=worker_id(name))
     await store.register(info)
     return info.id
+
+
+async def leave(store: Store, worker_id: WorkerId) -> bool:
+    """Let a worker stop in good order."""
+    return await store.beat(worker_id, status=WorkerStatus.STOPPED)
 
 
 async def add(store: Store, *tasks: NewTask) -> list[Added]:

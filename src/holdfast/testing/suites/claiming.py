@@ -21,6 +21,7 @@ from holdfast.testing.suites.base import (
     claim_one,
     enlist,
     get,
+    leave,
     save,
     started,
     state,
@@ -202,7 +203,7 @@ class ClaimSuite(StoreSuite):
     async def test_a_stopped_worker_is_told_it_is_gone(
         self, store: Store, worker: WorkerId
     ) -> None:
-        await store.retire(worker)
+        await leave(store, worker)
 
         with pytest.raises(WorkerGone):
             await claim(store, worker)

@@ -31,6 +31,7 @@ from holdfast.testing.suites.base import (
     claim_one,
     ended,
     enlist,
+    get,
     only,
     save,
     started,
@@ -49,6 +50,12 @@ def made(number: int = 1, name: str = "make") -> Changes:
 
 def down(number: int = 1, name: str = "down", failed: int = 0) -> Changes:
     return Changes(name, records=[Put("note", name, "{}")], counts=[Count(GROUP, -number, failed)])
+
+
+async def _group(store: Store) -> tuple[int, int, bool]:
+    """How the latch of the group is."""
+    (latch,) = await store.gates(names=[GROUP], limit=1)
+    return latch.left, latch.failed, latch.is_open
 
 
 any_end = pytest.mark.parametrize(
@@ -268,7 +275,7 @@ class LatchSuite(StoreSuite):
 
         assert await store.gates(limit=MANY) == []
 
-    async def test_a_requeued_task_closes_its_own_latch_and_counts_no_other_again(
+    async def test_a_requeued_task_closes_its_own_latch_and_is_counted_again_by_others(
         self, store: Store, worker: WorkerId
     ) -> None:
         first, other = new_task(counts=(GROUP,)), new_task(counts=(GROUP,))
@@ -283,12 +290,76 @@ class LatchSuite(StoreSuite):
         late = await submit(store, gates=behind(first.id))
         again = await claim_one(store, worker)
         assert (again.task_id, await state(store, late)) == (first.id, State.BLOCKED)
+        assert await _group(store) == (2, 0, False)
+        await save(store, success(two))
+        assert await _group(store) == (1, 0, False)
+        assert await state(store, last) is State.BLOCKED
         await save(store, success(again))
 
+        assert await claim_ids(store, worker) == [last, late]
+        assert (await get(store, first.id)).counts == (GROUP,)
+
+    async def test_a_requeued_task_closes_the_latches_that_it_counts(
+        self, store: Store, worker: WorkerId
+    ) -> None:
+        members = new_tasks(3, counts=(GROUP,))
+        await store.commit(Changes("g", members, counts=[Count(GROUP, 3)]))
+        one, two, three = await claim(store, worker)
+        await save(store, success(one), failure(two, retriable=False), stop(three))
+        assert await _group(store) == (0, 2, True)
+
+        await store.requeue(only(one.task_id, two.task_id), limit=2, head_starts=HEAD_STARTS)
+
+        assert await _group(store) == (2, 1, False)
+        last = await submit(store, gates=behind(GROUP))
         assert await state(store, last) is State.BLOCKED
-        assert await claim_ids(store, worker) == [late]
-        await save(store, success(two))
+        again = await claim(store, worker)
+        assert [found.task_id for found in again] == [one.task_id, two.task_id]
+        await save(store, *map(success, again))
+        assert await _group(store) == (0, 1, True)
         assert await claim_ids(store, worker) == [last]
+
+    async def test_a_requeued_task_that_stands_behind_its_requeued_members_waits_for_them(
+        self, store: Store, worker: WorkerId
+    ) -> None:
+        parent = new_task(gates=behind(GROUP))
+        member = new_task(counts=(GROUP,), delay=1.0)
+        await store.commit(Changes("g", [parent, member], counts=[Count(GROUP, 1)]))
+        await store.cancel(only(parent.id, member.id), limit=2)
+
+        await store.requeue(only(parent.id, member.id), limit=2, head_starts=HEAD_STARTS)
+
+        assert await state(store, parent.id) is State.BLOCKED
+        found = await claim_one(store, worker)
+        assert found.task_id == member.id
+        await save(store, success(found))
+        assert await claim_ids(store, worker) == [parent.id]
+
+    async def test_a_latch_that_was_forgotten_is_made_anew_by_a_requeue(
+        self, store: Store, clock: FakeClock, worker: WorkerId
+    ) -> None:
+        member = new_task(counts=(GROUP,), max_retries=0)
+        await store.commit(Changes("g", [member], counts=[Count(GROUP, 1)]))
+        await save(store, failure(await claim_one(store, worker)))
+        clock.advance(100)
+        await store.prune(retention=50.0, dead_letter_retention=500.0, limit=MANY)
+        assert await store.gates(limit=MANY) == []
+
+        await store.requeue(only(member.id), limit=1, head_starts=HEAD_STARTS)
+
+        assert await _group(store) == (1, 0, False)
+        await save(store, success(await claim_one(store, worker)))
+        assert await _group(store) == (0, 0, True)
+
+    async def test_one_that_is_merely_hurried_is_not_counted_again(
+        self, store: Store, worker: WorkerId
+    ) -> None:
+        member = new_task(counts=(GROUP,), delay=60.0)
+        await store.commit(Changes("g", [member], counts=[Count(GROUP, 1)]))
+
+        await store.requeue(only(member.id), limit=1, head_starts=HEAD_STARTS)
+
+        assert await _group(store) == (1, 0, False)
 
     async def test_a_long_line_behind_a_latch_passes_in_slices(
         self, store: Store, worker: WorkerId

@@ -14,6 +14,7 @@ from holdfast.testing.suites.base import (
     claim,
     ended,
     enlist,
+    leave,
     only,
     save,
     started,
@@ -164,10 +165,10 @@ class PruneSuite(StoreSuite):
     ) -> None:
         dead, stopped, silent = [await enlist(store) for _ in range(3)]
         await store.bury(dead, beats=None)
-        await store.retire(stopped)
+        await leave(store, stopped)
         clock.advance(2 * DAY)
         fresh = await enlist(store)
-        await store.retire(fresh)
+        await leave(store, fresh)
 
         await _prune(store)
 

@@ -12,6 +12,7 @@ from holdfast.core.attempt import Report
 from holdfast.core.record import Changes, Delete, Put, Record
 from holdfast.core.task import NewTask, State, TaskId, WorkerId
 from holdfast.errors import IdempotencyConflict, RecordConflict
+from holdfast.ports.records import one_record
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.factories import HEAD_STARTS, WINDOW, new_task, release, success
@@ -46,7 +47,7 @@ async def put(store: Store, key: str, document: str = "{}", **given: Any) -> Non
 
 
 async def found(store: Store, key: str) -> Record:
-    record = await store.record(KIND, key)
+    record = await one_record(store, KIND, key)
     assert record is not None
     return record
 
@@ -57,7 +58,7 @@ async def taken(store: Store) -> tuple[list[str], float | None]:
 
 
 class RecordSuite(StoreSuite):
-    """`record`, `records` and `take_due`."""
+    """`records` and `take_due`."""
 
     async def test_the_time_is_the_stores(self, store: Store, clock: FakeClock) -> None:
         assert await store.now() == clock.now
@@ -75,8 +76,8 @@ class RecordSuite(StoreSuite):
     async def test_unknown_records_are_none(self, store: Store) -> None:
         await put(store, "a")
 
-        assert await store.record(KIND, "b") is None
-        assert await store.record("other", "a") is None
+        assert await one_record(store, KIND, "b") is None
+        assert await one_record(store, "other", "a") is None
 
     async def test_every_write_is_a_new_version_and_replaces_all_of_it(
         self, store: Store, clock: FakeClock
@@ -107,7 +108,7 @@ class RecordSuite(StoreSuite):
             await put(store, "b", "2", version=1)
 
         assert (await found(store, "a")).document == "1"
-        assert await store.record(KIND, "b") is None
+        assert await one_record(store, KIND, "b") is None
 
     async def test_a_deleted_record_is_gone_and_begins_anew(self, store: Store) -> None:
         await put(store, "a")
@@ -117,7 +118,7 @@ class RecordSuite(StoreSuite):
             await store.commit(changes(Delete(KIND, "a", 1)))
         await store.commit(changes(Delete(KIND, "a", 2)))
 
-        assert await store.record(KIND, "a") is None
+        assert await one_record(store, KIND, "a") is None
         with pytest.raises(RecordConflict):
             await store.commit(changes(Delete(KIND, "a", 2)))
         await store.commit(changes(Delete(KIND, "a")))
@@ -134,7 +135,7 @@ class RecordSuite(StoreSuite):
                 except RecordConflict:
                     pass
                 while (
-                    await store.record(KIND, "a") or Record(KIND, "a", 0, "")
+                    await one_record(store, KIND, "a") or Record(KIND, "a", 0, "")
                 ).version <= version:
                     pass
             return won
@@ -167,6 +168,21 @@ class RecordSuite(StoreSuite):
 
         assert [r.key for r in (*first, *rest)] == ["a", "b", "c"]
         assert [r.key for r in back] == ["c", "b"]
+
+    async def test_several_records_are_found_by_their_keys(self, store: Store) -> None:
+        for key, group in [("b", "1"), ("c", "0"), ("a", "1"), ("d", "1")]:
+            await put(store, key, group=group, sort=group)
+        await store.commit(changes(Put("other", "e", "{}")))
+
+        async def keys(*asked: str, limit: int = 9, **given: Any) -> list[str]:
+            found = await store.records(KIND, keys=asked, limit=limit, **given)
+            return [record.key for record in found]
+
+        assert await keys("c", "nowhere", "a", "e", "b", "a") == ["a", "b", "c"]
+        assert await keys("c", "a", "b", group="1") == ["a", "b"]
+        assert await keys("c", "a", "b", newest_first=True, limit=2) == ["c", "b"]
+        assert await keys("c", "a", "b", after=await found(store, "a")) == ["b", "c"]
+        assert await keys() == await keys("a", limit=0) == []
 
     async def test_due_records_are_taken_the_longest_due_first(
         self, store: Store, clock: FakeClock
@@ -251,7 +267,7 @@ class CommitSuite(StoreSuite):
             )
 
         assert (caught.value.kind, caught.value.key) == (KIND, "b")
-        assert await store.record(KIND, "a") is None
+        assert await one_record(store, KIND, "a") is None
         assert await all_ids(store) == []
 
     async def test_an_idempotency_conflict_writes_nothing_at_all(self, store: Store) -> None:
@@ -261,7 +277,7 @@ class CommitSuite(StoreSuite):
         with pytest.raises(IdempotencyConflict):
             await store.commit(changes(Put(KIND, "a", "1"), tasks=(new_task(), clash)))
 
-        assert await store.record(KIND, "a") is None
+        assert await one_record(store, KIND, "a") is None
         assert len(await all_ids(store)) == 1
 
     async def test_a_repeated_commit_changes_nothing_and_answers_as_before(
@@ -320,7 +336,7 @@ class CommitSuite(StoreSuite):
 
         assert refusal.conflict is None
         assert await store.get(follow_up.id) is None
-        assert await store.record(KIND, "a") is None
+        assert await one_record(store, KIND, "a") is None
         assert await kinds(store, late.task_id) == ["submitted", "late_result_refused"]
 
     async def test_a_repeated_settlement_leaves_one_set_of_follow_ups(

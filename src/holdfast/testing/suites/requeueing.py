@@ -17,6 +17,7 @@ from holdfast.testing.factories import (
     loss,
     new_task,
     new_tasks,
+    release,
     stop,
     success,
     task_error,
@@ -182,15 +183,74 @@ class RequeueSuite(StoreSuite):
         assert await kinds(store, task) == ["submitted"]
         assert await claim_ids(store, worker) == [task]
 
-    async def test_tasks_that_are_queued_running_or_blocked_are_passed_over(
+    async def test_a_queued_task_that_waits_for_its_time_is_hurried_too(
+        self, store: Store, clock: FakeClock, worker: WorkerId
+    ) -> None:
+        task = await submit(store, delay=3600.0, expires_in=7200.0, unique_key="u")
+        before = await get(store, task)
+        other = await submit(store)
+        clock.advance(1)
+        late = await submit(store)
+
+        (hurried,) = await _requeue(store, only(task))
+
+        assert (hurried.state, hurried.run_at) == (State.QUEUED, clock.now)
+        assert hurried.rank == clock.now_us() - HEAD_STARTS["normal"]
+        assert (hurried.cause, hurried.expires_at) == (Cause.SUBMITTED, before.expires_at)
+        assert await kinds(store, task) == ["submitted"]
+        assert await claim_ids(store, worker) == [other, task, late]
+
+    async def test_an_attempt_that_was_handed_back_for_later_is_hurried_with_its_rank(
+        self, store: Store, clock: FakeClock, worker: WorkerId
+    ) -> None:
+        task = await ended(store, worker, lambda c: release(c, 1e6))
+        before = await get(store, task)
+        other = await submit(store)
+        clock.advance(1)
+
+        (hurried,) = await _requeue(store, only(task))
+
+        assert (hurried.state, hurried.cause) == (State.QUEUED, Cause.RELEASED)
+        assert hurried.rank == before.rank
+        assert await claim_ids(store, worker) == [task, other]
+
+    async def test_one_that_is_hurried_stands_before_its_gates(
+        self, store: Store, worker: WorkerId
+    ) -> None:
+        holder = await started(store, worker, lock="doc:1")
+        task = await submit(store, lock="doc:1", delay=60.0)
+
+        (hurried,) = await _requeue(store, only(task))
+        assert hurried.state is State.BLOCKED
+        await save(store, success(holder))
+
+        assert await claim_ids(store, worker) == [task]
+
+    async def test_a_paced_queued_task_waits_for_its_turn(
+        self, store: Store, clock: FakeClock, worker: WorkerId
+    ) -> None:
+        tasks = [await submit(store, delay=900.0), await submit(store, delay=1.0)]
+        ready = await submit(store)
+
+        hurried = await _requeue(store, pace=0.5)
+
+        assert [(t.id, t.run_at - clock.now) for t in hurried] == [
+            (tasks[0], timedelta(seconds=2)),
+            (tasks[1], timedelta(seconds=4)),
+        ]
+        assert await claim_ids(store, worker) == [ready]
+        clock.advance(4)
+        assert await claim_ids(store, worker) == [tasks[1], tasks[0]]
+
+    async def test_tasks_that_are_ready_running_or_blocked_are_passed_over(
         self, store: Store, worker: WorkerId
     ) -> None:
         await started(store, worker, lock="doc:1")
         await submit(store, lock="doc:1")
-        await submit(store, delay=60.0)
         await submit(store)
 
         assert await _requeue(store) == []
+        assert await _requeue(store, TaskFilter(states=frozenset({State.QUEUED}))) == []
 
     async def test_a_task_whose_unique_key_is_taken_is_passed_over(
         self, store: Store, worker: WorkerId

@@ -16,6 +16,7 @@ from holdfast.testing.suites.base import (
     claim_one,
     enlist,
     get,
+    leave,
     only,
     save,
     started,
@@ -133,24 +134,27 @@ class WorkerSuite(StoreSuite):
         assert list(await store.workers()) == []
 
     async def test_a_stopped_worker_cannot_beat(self, store: Store, worker: WorkerId) -> None:
-        await store.retire(worker)
+        await leave(store, worker)
 
         assert await store.beat(worker, load=5) is False
 
         found = await _info(store, worker)
-        assert (found.status, found.beats, found.load) == (WorkerStatus.STOPPED, 0, 0)
+        assert (found.status, found.beats, found.load) == (WorkerStatus.STOPPED, 1, 0)
 
-    async def test_retiring_an_unknown_worker_does_nothing(self, store: Store) -> None:
-        await store.retire(WorkerId("nobody"))
+    async def test_a_worker_leaves_once_and_an_unknown_one_never(
+        self, store: Store, worker: WorkerId
+    ) -> None:
+        assert await leave(store, WorkerId("nobody")) is False
+        assert [await leave(store, worker) for _ in range(2)] == [True, False]
 
-        assert list(await store.workers()) == []
+        assert [info.id for info in await store.workers()] == [worker]
 
-    async def test_a_dead_worker_that_retires_stays_dead(
+    async def test_a_dead_worker_that_leaves_stays_dead(
         self, store: Store, worker: WorkerId
     ) -> None:
         await store.bury(worker, beats=None)
 
-        await store.retire(worker)
+        assert await leave(store, worker) is False
 
         assert (await _info(store, worker)).status is WorkerStatus.DEAD
 
@@ -195,7 +199,7 @@ class RescueSuite(StoreSuite):
     async def test_unknown_and_stopped_workers_cannot_be_buried(
         self, store: Store, worker: WorkerId
     ) -> None:
-        await store.retire(worker)
+        await leave(store, worker)
 
         assert await store.bury(WorkerId("nobody"), beats=None) is False
         assert await store.bury(worker, beats=None) is False
@@ -266,7 +270,7 @@ class RescueSuite(StoreSuite):
         self, store: Store, worker: WorkerId
     ) -> None:
         found = await started(store, worker)
-        await store.retire(worker)
+        await leave(store, worker)
 
         assert list(await store.orphans(limit=MANY)) == [found]
 

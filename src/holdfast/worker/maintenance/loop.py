@@ -14,6 +14,8 @@ from typing import Protocol
 from holdfast.core.task import WorkerId
 from holdfast.errors import StoreUnavailable
 from holdfast.flow.coalescing import CoalescingSweeper
+from holdfast.flow.tidying import Tidier
+from holdfast.flow.trees import Trees
 from holdfast.logs import EventLog, trace_of
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
@@ -65,6 +67,7 @@ def maintenance_agents(
         Pruner(store, settings),
         Abandoner(store, settings),
         CoalescingSweeper(store),
+        Tidier(store, settings),
     ]
 
 
@@ -72,5 +75,6 @@ async def maintain(
     store: Store, dispatcher: Dispatcher, settings: Settings, *, more: Sequence[Agent] = ()
 ) -> None:
     """Let them, and whoever else is given, do their rounds until cancelled."""
-    agents = [*maintenance_agents(store, dispatcher, settings), *more]
+    chores = Trees(store, dispatcher, settings).chores
+    agents = [*maintenance_agents(store, dispatcher, settings), chores, *more]
     await asyncio.gather(*(keep_ticking(agent) for agent in agents))

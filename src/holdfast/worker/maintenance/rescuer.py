@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 
 from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim
-from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.fleet import ALIVE, WorkerInfo
 from holdfast.core.lifecycle import WorkerLost
 from holdfast.core.task import TaskError, WorkerId
 from holdfast.engine.judging import Judge
@@ -28,7 +28,6 @@ log = EventLog("holdfast.worker")
 
 LONGEST_LOOK = 2
 AT_A_TIME = 200
-_ALIVE = frozenset({WorkerStatus.ACTIVE, WorkerStatus.DRAINING})
 
 
 class Rescuer:
@@ -71,7 +70,7 @@ class Rescuer:
         watched = min(watched, LONGEST_LOOK * self._sweep)
         before, self._silent = self._silent, {}
         for worker in workers:
-            if worker.status not in _ALIVE or worker.id == self._own_id():
+            if worker.status not in ALIVE or worker.id == self._own_id():
                 continue
             beats, silent = before.get(worker.id, (None, 0.0))
             silent = silent + watched if beats == worker.beats else 0.0

@@ -18,6 +18,7 @@ from itertools import accumulate, pairwise
 from typing import NamedTuple, assert_never
 
 from holdfast.core.attempt import Claim, Report
+from holdfast.core.gate import Gate, GateKind
 from holdfast.core.lifecycle import (
     Deferred,
     Dropped,
@@ -214,6 +215,8 @@ def _unpack_task(packed: Json) -> NewTask:
         "priority": Priority(packed["priority"]),
         "requires": frozenset(packed["requires"]),
         "tags": tuple(packed["tags"]),
+        "gates": tuple(Gate(GateKind(kind), *rest) for kind, *rest in packed["gates"]),
+        "counts": tuple(packed["counts"]),
         "run_at": None if run_at is None else datetime.fromisoformat(run_at),
         "expires_at": None if expires_at is None else datetime.fromisoformat(expires_at),
     }

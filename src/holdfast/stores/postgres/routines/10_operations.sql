@@ -53,7 +53,7 @@ BEGIN
 END $$;
 
 -- Start tasks again; answers which. `number` is how many this call has started before; with `pace`
--- (microseconds apart) each waits its turn. `head_starts`: microseconds by priority. A retrying task
+-- (microseconds apart) each waits its turn. `head_starts`: microseconds by priority. A task that waits
 -- is merely hurried; an ended one begins anew, unless another has its unique key.
 CREATE OR REPLACE FUNCTION holdfast.requeue(
     ids text[], states text[], head_starts json, pace double precision, number integer,
@@ -70,12 +70,14 @@ AS $$
 DECLARE
     at bigint := holdfast.now_us(requeue.now);
     names text[];
+    good text[]; -- latches that count those again that had completed, and the others
+    bad text[];
     "on" holdfast.going_on[];
 BEGIN
     PERFORM 1 FROM holdfast.done WHERE done.id = ANY (ids::uuid[]) ORDER BY done.id FOR UPDATE;
     names := ARRAY(
         SELECT DISTINCT p.name FROM holdfast.task AS t
-        CROSS JOIN LATERAL unnest(holdfast.passes_of(t.passes, t.lock_key)) AS p (name)
+        CROSS JOIN LATERAL unnest(holdfast.passes_of(t.passes, t.lock_key) || t.counts) AS p (name)
         WHERE t.id = ANY (ids::uuid[])
     );
     IF names <> '{}' THEN
@@ -83,8 +85,8 @@ BEGIN
     END IF;
     WITH wanted AS MATERIALIZED (
         SELECT
-            t.id, t.lane, holdfast.passes_of(t.passes, t.lock_key) AS passes, t.name, t.unique_key, coalesce(e.rank, t.rank) AS rank,
-            coalesce(e.cause, 'submitted') AS last_cause,
+            t.id, t.lane, holdfast.passes_of(t.passes, t.lock_key) AS passes, t.name, t.unique_key, t.counts,
+            coalesce(e.rank, t.rank) AS rank, coalesce(e.cause, 'submitted') AS last_cause,
             (head_starts ->> (SELECT lane.priority FROM holdfast.lane WHERE lane.id = t.lane))::bigint
             AS head_start
         FROM (SELECT DISTINCT g.id::uuid AS id FROM unnest(ids) AS g (id) ORDER BY 1) AS g
@@ -102,26 +104,30 @@ BEGIN
         WHERE d.id = t.id AND d.state::text = ANY (states)
         AND (t.unique_key IS NULL OR t.id IN (SELECT k.id FROM claimed_keys AS k))
         RETURNING
-            t.*, true AS was_over, d.attempt, NULL::bigint AS expires_at, (
-                -- All but its expiry, and that it counts latches.
-                d.flags & ~136 | 4
+            t.*, true AS was_over, false AS retrying, d.attempt, NULL::bigint AS expires_at, (
+                -- All but its expiry.
+                d.flags & ~8 | 4
             )::smallint AS flags,
             d.state, d.finished_at, d.started_at, d.worker, d.fence, d.ended, d.charged, d.error
     ), hurried AS (
         DELETE FROM holdfast.waiting AS w USING wanted AS t
-        WHERE w.id = t.id AND w.retrying AND 'retrying' = ANY (states)
+        WHERE w.id = t.id AND CASE WHEN w.retrying THEN 'retrying' ELSE 'queued' END = ANY (states)
         RETURNING
-            t.*, false, w.attempt, w.expires_at, w.flags,
+            t.*, false, w.retrying, w.attempt, w.expires_at, (w.flags | 4)::smallint,
             NULL::holdfast.state, NULL::bigint, NULL::bigint, NULL::integer, NULL::bigint,
             NULL::text, NULL::boolean, NULL::text
     ), found AS MATERIALIZED (
         SELECT
-            f.*,
-            at + CASE
-                WHEN pace IS NULL THEN 0
-                ELSE round((number + row_number() OVER (ORDER BY f.id)) * pace)::bigint
-            END AS due
-        FROM (SELECT * FROM ended UNION ALL SELECT * FROM hurried) AS f
+            f.*, d.due,
+            CASE WHEN f.was_over THEN d.due - f.head_start ELSE least(f.rank, d.due - f.head_start) END
+            AS new_rank
+        FROM (
+            SELECT h.*, row_number() OVER (ORDER BY h.id) AS n
+            FROM (SELECT * FROM ended UNION ALL SELECT * FROM hurried) AS h
+        ) AS f
+        CROSS JOIN LATERAL (
+            SELECT at + CASE WHEN pace IS NULL THEN 0 ELSE round((number + f.n) * pace)::bigint END
+        ) AS d (due)
     ), attempted AS (
         INSERT INTO holdfast.attempt (
             id, number, cause, worker, started_at, ended_at, ended, charged, error
@@ -134,7 +140,7 @@ BEGIN
         INSERT INTO holdfast.extra (
             id, rank, run_at, has_no_expiry, cause, started_at, worker, fence
         )
-        SELECT f.id, f.due - f.head_start, f.due, true, 'operator', f.started_at, f.worker, f.fence
+        SELECT f.id, f.new_rank, f.due, true, 'operator', f.started_at, f.worker, f.fence
         FROM found AS f WHERE f.was_over
         ON CONFLICT (id) DO UPDATE SET
             rank = excluded.rank, run_at = excluded.run_at, has_no_expiry = true, charged = 0,
@@ -142,11 +148,9 @@ BEGIN
             worker = excluded.worker, fence = excluded.fence, error = NULL, reason = NULL,
             result = NULL, progress = NULL, cancel_requested = false
     ), sooner AS (
-        UPDATE holdfast.extra AS e SET run_at = f.due FROM found AS f
-        WHERE NOT f.was_over AND e.id = f.id
-    ), counted_once AS (
-        UPDATE holdfast.task AS t SET counts = NULL
-        FROM found AS f WHERE f.was_over AND t.id = f.id AND t.counts IS NOT NULL
+        INSERT INTO holdfast.extra (id, rank, run_at)
+        SELECT f.id, f.new_rank, f.due FROM found AS f WHERE NOT f.was_over
+        ON CONFLICT (id) DO UPDATE SET rank = excluded.rank, run_at = excluded.run_at
     ), noted AS (
         INSERT INTO holdfast.event (id, at, kind)
         SELECT f.id, at, 'requeued' FROM found AS f WHERE f.was_over ORDER BY f.id
@@ -157,15 +161,19 @@ BEGIN
         UNION ALL
         SELECT 'waiting', f.lane, -count(*) FROM found AS f WHERE NOT f.was_over GROUP BY f.lane
         UNION ALL
-        SELECT 'retrying', 0, -count(*) FROM found AS f WHERE NOT f.was_over HAVING count(*) > 0
+        SELECT 'retrying', 0, -count(*) FROM found AS f WHERE f.retrying HAVING count(*) > 0
     )
     SELECT ARRAY(
         SELECT (
-            f.id, CASE WHEN f.was_over THEN f.due - f.head_start ELSE f.rank END, f.lane, f.attempt,
-            f.flags, f.passes, f.expires_at, f.due, NOT f.was_over
+            f.id, f.new_rank, f.lane, f.attempt, f.flags, f.passes, f.expires_at, f.due, f.retrying
         )::holdfast.going_on
         FROM found AS f ORDER BY f.id
-    ) INTO "on";
+    ), ARRAY(
+        SELECT unnest(f.counts) FROM found AS f WHERE f.was_over AND f.state = 'completed'
+    ), ARRAY(
+        SELECT unnest(f.counts) FROM found AS f WHERE f.was_over AND f.state <> 'completed'
+    ) INTO "on", good, bad;
+    PERFORM holdfast.count_again(good, bad);
     -- Their own latches are closed until they end again.
     UPDATE holdfast.gate AS g SET "left" = 1, failed = 0, opened_at = NULL, look_at = NULL
     WHERE g.opened_at IS NOT NULL AND g.name = ANY (ARRAY(

@@ -43,6 +43,7 @@ BEGIN
     RETURN FOUND;
 END $$;
 
+-- For workers of the last release: since then it is a beat.
 CREATE OR REPLACE FUNCTION holdfast.retire(worker text) RETURNS void
 LANGUAGE sql
 AS $$

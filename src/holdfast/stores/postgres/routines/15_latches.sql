@@ -127,6 +127,28 @@ AS $$
     WHERE g.opened_at IS NULL
 $$;
 
+-- Tasks are started anew that these latches counted, once for each: of those that had completed, and
+-- of the others. Open ones are closed again.
+CREATE OR REPLACE FUNCTION holdfast.count_again(good text[], bad text[]) RETURNS void
+LANGUAGE plpgsql
+AS $$
+BEGIN
+    IF good = '{}' AND bad = '{}' THEN
+        RETURN;
+    END IF;
+    INSERT INTO holdfast.gate (name) SELECT DISTINCT unnest(good || bad) ORDER BY 1
+    ON CONFLICT DO NOTHING;
+    UPDATE holdfast.gate AS g SET
+        "left" = g.left + c.number, failed = greatest(0, g.failed - c.failed), opened_at = NULL,
+        look_at = CASE WHEN g.opened_at IS NULL THEN g.look_at END
+    FROM (
+        SELECT l.name, count(*) AS number, count(*) FILTER (WHERE l.is_bad) AS failed
+        FROM (SELECT unnest(good), false UNION ALL SELECT unnest(bad), true) AS l (name, is_bad)
+        GROUP BY l.name
+    ) AS c
+    WHERE g.name = c.name;
+END $$;
+
 -- Count latches down, those that there are and that are closed. `numbers`, `failed`: NULL means one,
 -- and none.
 CREATE OR REPLACE FUNCTION holdfast.count_down(

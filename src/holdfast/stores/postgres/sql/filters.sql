@@ -219,3 +219,9 @@ NOT EXISTS (
     SELECT 1 FROM holdfast.unique_key AS u
     WHERE u.name = t.name AND u.key = t.unique_key AND u.id <> t.id
 )
+
+-- name: waits_or_ended
+(
+    EXISTS (SELECT 1 FROM holdfast.waiting AS x WHERE x.id = t.id)
+    OR EXISTS (SELECT 1 FROM holdfast.done AS x WHERE x.id = t.id)
+)

@@ -1,6 +1,6 @@
--- name: record
+-- name: named_records
 SELECT kind, key, version, document, "group", sort, due_at
-FROM holdfast.record WHERE kind = $1::text AND key = $2::text;
+FROM holdfast.record WHERE kind = $1::text AND key = ANY ($2::text[]);
 
 -- name: oldest_records_in_group
 SELECT kind, key, version, document, "group", sort, due_at FROM holdfast.record
@@ -34,10 +34,12 @@ ORDER BY r.kind, r.key FOR UPDATE OF r;
 SELECT id::text FROM holdfast.task WHERE id = ANY ($1::text[]::uuid[]);
 
 -- name: held
-SELECT r.id::text
+-- And whether they were asked to stop.
+SELECT r.id::text, coalesce(e.cancel_requested, false)
 FROM unnest($1::text[]::uuid[], $2::integer[], $3::text[]) AS g (id, attempt, worker)
 JOIN holdfast.worker AS w ON w.id = g.worker
 JOIN holdfast.run AS r ON r.id = g.id AND r.attempt = g.attempt AND r.worker = w.number
+LEFT JOIN holdfast.extra AS e ON e.id = r.id
 ORDER BY r.id FOR UPDATE OF r;
 
 -- name: update_record

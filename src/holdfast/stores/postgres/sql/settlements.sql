@@ -6,6 +6,20 @@ SELECT n, holder FROM holdfast.save(
 )
 UNION ALL SELECT 0, p.passed FROM holdfast.passed_on() AS p (passed) WHERE p.passed IS NOT NULL;
 
+-- name: gates_of_tasks
+SELECT id::text, lock_key, gates FROM holdfast.task WHERE id = ANY ($1::text[]::uuid[]);
+
+-- name: stand_behind
+-- The wide row is written anew, which is rare: a task that runs has other gates from now on.
+WITH given AS (
+    SELECT g.id::uuid AS id, g.gates, holdfast.words(g.passes) AS passes
+    FROM unnest($1::text[], $2::text[], $3::text[]) AS g (id, gates, passes)
+), asked AS (
+    UPDATE holdfast.task AS t SET gates = g.gates, passes = g.passes FROM given AS g WHERE t.id = g.id
+)
+UPDATE holdfast.run AS r SET flags = r.flags | holdfast.flags_of(g.passes)::smallint
+FROM given AS g WHERE r.id = g.id;
+
 -- name: report
 SELECT n, holder FROM holdfast.report(
     $1::text[], $2::integer[], $3::text[], $4::text[], $5::double precision[], $6::bigint[],

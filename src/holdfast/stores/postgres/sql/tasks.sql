@@ -30,10 +30,6 @@ WHERE a.id = $1::text::uuid ORDER BY a.number;
 SELECT at, kind, attempt, worker_id, detail FROM holdfast.event
 WHERE id = $1::text::uuid ORDER BY seq;
 
--- name: cancel_requests
-SELECT s.id::text FROM holdfast.stop AS s JOIN holdfast.worker AS w ON w.number = s.worker
-WHERE w.id = $1::text ORDER BY s.id;
-
 -- name: now
 SELECT holdfast.now_us($1::bigint);
 
@@ -66,6 +62,10 @@ FROM (
     SELECT 1 FROM holdfast.blocked
     WHERE gate = $1::text AND (rank, id) < ($2::bigint, $3::text::uuid) LIMIT $4::bigint
 ) AS line;
+
+-- name: close_latches
+UPDATE holdfast.gate AS g SET opened_at = NULL, look_at = NULL
+WHERE g.name = ANY ($1::text[]) AND g.opened_at IS NOT NULL;
 
 -- name: count_up
 SELECT holdfast.count_up($1::text[], $2::integer[], $3::integer[]);

@@ -16,11 +16,11 @@ FROM holdfast.worker WHERE NOT forgotten ORDER BY number DESC;
 -- name: bury
 SELECT holdfast.bury($1::text, $2::bigint);
 
--- name: retire
-SELECT holdfast.retire($1::text);
-
 -- name: ask_to_drain
 SELECT holdfast.ask_to_drain($1::text);
 
--- name: drain_requested
-SELECT drain_requested FROM holdfast.worker WHERE id = $1::text;
+-- name: requests
+SELECT
+    ARRAY(SELECT s.id::text FROM holdfast.stop AS s WHERE s.worker = w.number ORDER BY s.id),
+    w.drain_requested
+FROM holdfast.worker AS w WHERE w.id = $1::text;

@@ -74,6 +74,9 @@ task.id IN (SELECT value FROM json_each(:ids))
 -- name: states
 +task.state IN (SELECT value FROM json_each(:states))
 
+-- name: elsewhere_than
++task.place <> :elsewhere_than
+
 -- name: dead_end
 task.dead_end = :dead_end
 

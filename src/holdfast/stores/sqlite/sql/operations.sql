@@ -7,7 +7,7 @@ SELECT
 -- `taken`: another unfinished task has its unique key now.
 SELECT
     task.seq, task.lane, task.place, task.state, task.lock_key, task.gates, task.awaited, task.id,
-    task.name, task.unique_key, task.finished_at,
+    task.name, task.unique_key, task.finished_at, task.counts,
     task.unique_key IS NOT NULL AND EXISTS (
         SELECT 1 FROM task AS other
         WHERE other.live_key = task.unique_key AND other.name = task.name
@@ -21,7 +21,7 @@ SELECT task.seq, task.state, task.finished_at, task.id
 UPDATE task
 SET place = given.column2, state = iif(given.column2 = 2, 'blocked', 'queued'),
     run_at = given.column3, waits_for = given.column4, rank = given.column5,
-    due_at = iif(given.column2 = 0, given.column3, NULL), passed = 0, counts = NULL,
+    due_at = iif(given.column2 = 0, given.column3, NULL), passed = 0,
     live_key = unique_key, dead_end = NULL,
     expires_at = NULL, charged = 0, crash_count = 0, cause = 'operator',
     ended = NULL, ended_charged = 0, finished_at = NULL,
@@ -32,6 +32,7 @@ WHERE task.seq = given.column1;
 -- name: hurry
 UPDATE task
 SET place = given.column2, run_at = given.column3, waits_for = given.column4, passed = 0,
+    rank = min(rank, given.column5),
     state = CASE given.column2 WHEN 0 THEN state WHEN 1 THEN 'queued' ELSE 'blocked' END,
     due_at = iif(given.column2 = 0, given.column3, NULL)
 FROM (VALUES /* rows */) AS given

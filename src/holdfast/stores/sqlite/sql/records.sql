@@ -1,5 +1,6 @@
--- name: get
-SELECT kind, key, version, document, "group", sort, due_at FROM record WHERE kind = ? AND key = ?;
+-- name: named
+SELECT kind, key, version, document, "group", sort, due_at FROM record
+WHERE kind = ? AND key IN (SELECT value FROM json_each(?));
 
 -- name: oldest_in_group
 SELECT kind, key, version, document, "group", sort, due_at FROM record

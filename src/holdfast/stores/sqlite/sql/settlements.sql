@@ -96,6 +96,11 @@ SET holds = NULL, expiry = expires_at,
 FROM (VALUES /* rows */) AS given
 WHERE task.seq = given.column1;
 
+-- name: stand_behind
+UPDATE task SET gates = given.column2
+FROM (VALUES /* rows */) AS given
+WHERE task.seq = given.column1;
+
 -- name: report
 UPDATE task
 SET progress = coalesce(:progress, progress), cost_units = cost_units + :units,
@@ -110,9 +115,3 @@ WHERE seq IN (SELECT value FROM json_each(:seqs));
 
 -- name: request_cancel
 UPDATE task SET cancel_requested = 1 WHERE seq IN (SELECT value FROM json_each(?));
-
--- name: cancel_requests
--- Among the few tasks that the worker runs.
-SELECT id FROM task
-WHERE place = 3 AND worker_id = ? AND cancel_requested IS NOT NULL
-ORDER BY id;

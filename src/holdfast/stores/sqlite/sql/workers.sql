@@ -19,14 +19,17 @@ SELECT * FROM worker ORDER BY seq DESC;
 UPDATE worker SET status = 'dead'
 WHERE id = :id AND status IN ('active', 'draining') AND beats = coalesce(:beats, beats);
 
--- name: retire
-UPDATE worker SET status = 'stopped' WHERE id = ? AND status IN ('active', 'draining');
-
 -- name: ask_to_drain
 UPDATE worker SET drain_requested = 1 WHERE id = ? AND status IN ('active', 'draining');
 
--- name: drain_requested
-SELECT drain_requested FROM worker WHERE id = ?;
+-- name: requests
+-- A row for each of the few tasks to stop; one without a task if there are none.
+SELECT worker.drain_requested, task.id
+FROM worker
+LEFT JOIN task
+ON task.place = 3 AND task.worker_id = worker.id AND task.cancel_requested IS NOT NULL
+WHERE worker.id = ?
+ORDER BY task.id;
 
 -- name: orphans
 -- From the few distinct workers that run something to their tasks.

@@ -1,0 +1,143 @@
+"""What operators do with limits, rates, shares and breakers: look, set, and take back.
+
+A capacity that was set is kept by the store with the gate, and wins over what tasks say until it is
+taken back. What nobody uses and nobody has set is not kept, so it is not listed either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from typing import Final
+from uuid import uuid4
+
+from holdfast.core.breaker import BREAKER, BreakerRecord, BreakerRule, BreakerState
+from holdfast.core.gate import Capacity, GateKind, GateState, key_of
+from holdfast.core.limit_state import LimitDetails, LimitPage, LimitState, limit_state
+from holdfast.core.query import Order, TaskFilter
+from holdfast.core.record import Changes
+from holdfast.core.scope import KINDS, QUEUE, TASK, Scope
+from holdfast.core.task import State, Task, TaskId
+from holdfast.flow import breaker_records
+from holdfast.ports.records import one_record
+from holdfast.ports.store import Store
+
+SHOWN: Final = 10
+"""How many of those who hold and who wait are named."""
+PAGE: Final = 200
+MOST_LOOKED_AT: Final = 2000
+"""Tasks that are looked at to find those: there is no index of who stands where."""
+
+
+async def list_limits(store: Store, *, after: str, limit: int) -> LimitPage:
+    """Those in use or set, by name and after that one. Locks and latches are none."""
+    found: list[GateState] = []
+    for kind in KINDS:
+        first = f"{kind}:"
+        if after > first and not after.startswith(first):
+            continue
+        page = await store.gates(after=max(after, first), limit=limit + 1 - len(found))
+        found += [gate for gate in page if gate.name.startswith(first)]
+        if len(found) > limit:
+            break
+    limits = tuple([await _state(store, gate) for gate in found[:limit]])
+    return LimitPage(limits=limits, next=found[limit - 1].name if len(found) > limit else None)
+
+
+async def find_limit(store: Store, name: str) -> LimitState | None:
+    """One of them; None if nobody uses it and nobody has set it."""
+    gates = await store.gates(names=[name], limit=1)
+    return await _state(store, gates[0]) if gates else None
+
+
+async def details(store: Store, limit: LimitState) -> LimitDetails:
+    """Who holds it and who waits, as far as a look at some thousand tasks shows."""
+    holders: list[TaskId] = []
+    waiters: list[TaskId] = []
+    if limit.kind is not GateKind.RATE:
+        holders += await _first(store, limit.name, State.RUNNING, SHOWN)
+    if len(holders) < min(SHOWN, limit.held):
+        holders += await _first(store, limit.name, State.QUEUED, SHOWN - len(holders))
+    if limit.waiting:
+        waiters += await _first(store, limit.name, State.BLOCKED, SHOWN)
+    return LimitDetails(limit=limit, holders=tuple(holders), waiters=tuple(waiters))
+
+
+async def set_capacity(store: Store, name: str, capacity: int | None) -> bool:
+    """So many may pass from now on; None: what tasks say. False if that was so already."""
+    gates = await store.gates(names=[name], limit=1)
+    pinned = gates[0].capacity if gates and gates[0].pinned else None
+    if pinned == capacity:
+        return False
+    await store.commit(Changes(uuid4().hex, capacities=[Capacity(name, capacity)]))
+    return True
+
+
+async def force_breaker(store: Store, name: str, state: BreakerState | None) -> bool:
+    """Keep a breaker open or closed from now on; None: what happens decides again. False if that
+    was so already.
+    """
+    key, changed = key_of(name), False
+
+    def make(record: BreakerRecord) -> BreakerRecord:
+        nonlocal changed
+        forced = state is not None
+        wanted = replace(
+            record, state=state or BreakerState.CLOSED, forced=forced, counts={}, probe=None
+        )
+        changed = (wanted.state, wanted.forced) != (record.state, record.forced)
+        return wanted if changed else record
+
+    found = await one_record(store, BREAKER, key)
+    await breaker_records.change(store, key, make, rule=BreakerRule(), found=found)
+    return changed
+
+
+async def with_due(store: Store, gate: GateState) -> GateState:
+    """A breaker's gate, with when one task may try."""
+    record = await one_record(store, BREAKER, key_of(gate.name))
+    return gate if record is None else replace(gate, opens_at=record.due_at)
+
+
+async def _state(store: Store, gate: GateState) -> LimitState:
+    if gate.kind is not GateKind.BREAKER or not gate.pinned:
+        return limit_state(gate)
+    record = await one_record(store, BREAKER, key_of(gate.name))
+    if record is None:
+        return limit_state(gate)
+    return limit_state(gate, BreakerRecord.load(record.document), record.due_at)
+
+
+async def _first(store: Store, name: str, state: State, most: int) -> list[TaskId]:
+    """The oldest of those in this state who hold it; of blocked ones, who wait for it."""
+    found: list[TaskId] = []
+    async for task in _with_gate(store, name, state):
+        if len(found) >= most:
+            break
+        if state is not State.BLOCKED or await _waits_for(store, task, name):
+            found.append(task.id)
+    return found
+
+
+async def _with_gate(store: Store, name: str, state: State) -> AsyncIterator[Task]:
+    scope = Scope.parse(key_of(name))
+    which = TaskFilter(
+        states=frozenset({state}),
+        name=scope.name if scope.of == TASK else None,
+        queue=scope.name if scope.of == QUEUE else None,
+    )
+    now = await store.now()
+    after: str | None = None
+    for _ in range(MOST_LOOKED_AT // PAGE):
+        page = await store.list(which, limit=PAGE, after=after, order=Order.OLDEST)
+        for task in page.tasks:
+            if task.run_at <= now and any(gate.name == name for gate in task.gates):
+                yield task
+        after = page.next
+        if after is None:
+            return
+
+
+async def _waits_for(store: Store, task: Task, name: str) -> bool:
+    standing = await store.standing(task.id)
+    return standing is not None and standing.gate is not None and standing.gate.name == name
