@@ -1,4 +1,4 @@
-"""The tasks of `bench/flows.py`, and what is done with them: `python -m bench.flow_tasks VERB N`."""
+"""The tasks of `bench/flows.py`, and how they come: `python -m bench.flow_tasks VERB N`."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from holdfast.core.lifecycle import MOVES, OTHER_WORDS, TERMINAL
 from holdfast.core.other_words import ADVICE, SAME
 from holdfast.core.priority import NUMBERS
 from holdfast.core.task import AttemptEnd, Cause, Priority, Reason, State
-from holdfast.definitions.options import SubmitKeywords, TaskKeywords
+from holdfast.definitions.options import BatchKeywords, SubmitKeywords
 from holdfast.definitions.submittable import Submittable
 from holdfast.server.access import TABLE
 from holdfast.server.app import create_app
@@ -345,6 +345,7 @@ OPTIONS = {
     "keep": "`False`: forgotten, history and all, about a minute after it has succeeded",
     "debounce": "so long after the last submit its task runs: a duration, or `Debounce(…)`",
     "throttle": "for so long later submits get the first one's task: a duration, or `Throttle(…)`",
+    "batch": "many tasks in one run, whose handler takes a list of them: `Batch(…)`",
     "secret_fields": "parameters, or places in them (`card.number`), that are shown as stars",
     "delay": "start no sooner than this from now",
     "run_at": "start no sooner than this instant",
@@ -430,7 +431,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "api": api,
     "app": members(holdfast.Holdfast),
     "definition": members(Submittable),
-    "task-options": options(TaskKeywords, OPTIONS),
+    "task-options": options(BatchKeywords, OPTIONS),
     "submit-options": options(SubmitKeywords, OF_ONE_SUBMIT),
     "handle": members(holdfast.Handle),
     "context": members(holdfast.Context),

@@ -48,6 +48,8 @@ from holdfast.errors import (
 
 if typing.TYPE_CHECKING:
     from holdfast.app import Holdfast
+    from holdfast.definitions.batch import Batch
+    from holdfast.definitions.batch_context import BatchContext
     from holdfast.definitions.builders import batch, chain, chord, group
     from holdfast.definitions.call import Call
     from holdfast.definitions.coalescing import Debounce, Throttle
@@ -76,6 +78,8 @@ if typing.TYPE_CHECKING:
 
 _HOMES = {
     "holdfast.app": ("Holdfast",),
+    "holdfast.definitions.batch": ("Batch",),
+    "holdfast.definitions.batch_context": ("BatchContext",),
     "holdfast.definitions.call": ("Call",),
     "holdfast.definitions.coalescing": ("Debounce", "Throttle"),
     "holdfast.definitions.builders": ("batch", "chain", "chord", "group"),
@@ -107,6 +111,8 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [
     "Added",
     "AttemptTimeout",
+    "Batch",
+    "BatchContext",
     "Breaker",
     "Call",
     "Claim",

@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from holdfast import Context, Holdfast, Limit, fixed
+from holdfast import Batch, BatchContext, Context, Holdfast, Limit, fixed
 
 # Workers load this file by its path, from a folder of their own.
 sys.path.append(str(Path(__file__).parents[2]))
@@ -341,3 +341,18 @@ def hold_the_gil(seconds: float) -> None:
 def swallow_everything() -> None:
     with suppress(BaseException):
         time.sleep(1000)
+
+
+@app.task(name="bulk", batch=Batch(max=20, within="1s"), max_retries=5, retry=soon)
+def bulk(ctx: BatchContext, items: list[int]) -> list[int | Exception]:
+    """Odd ones fail at first, and take long after that."""
+    for member in ctx.members:
+        log.begin(member)
+    again = [member for member in ctx.members if member.attempt == 2]
+    time.sleep(30.0 if again else 0.1)
+    for member in ctx.members:
+        log.end(member)
+    return [
+        ValueError(item) if item % 2 and member.attempt == 1 else item
+        for item, member in zip(items, ctx.members, strict=True)
+    ]

@@ -9,16 +9,20 @@ from datetime import UTC, datetime
 from typing import Any, assert_type
 
 from holdfast import (
+    Batch,
+    BatchContext,
     Call,
     Composite,
     Config,
     Context,
+    Debounce,
     Handle,
     Holdfast,
     Link,
     Page,
     State,
     Task,
+    Throttle,
     batch,
     chain,
     chord,
@@ -217,3 +221,58 @@ def takes_anything(x: Any) -> int:
 def submitting_the_untyped() -> None:
     untyped.submit(1, y=2)
     takes_anything.submit({"a": 1})
+
+
+@app.task(debounce=Debounce("30s", key="{doc}", max="5m"))
+def reindex(doc: int) -> None: ...
+
+
+@app.task(throttle=Throttle("1h"), queue="mail")
+def report(tenant: str) -> int:
+    return 0
+
+
+assert_type(reindex.submit(1), Handle[None])
+assert_type(report.submit("acme"), Handle[int])
+
+
+@app.task(debounce=Debounce("30s", keey="{doc}"))  # error: call-arg
+def bad_debounce(doc: int) -> None: ...
+
+
+@app.task(throttle=5.0 + 1j)  # error: call-overload, untyped-decorator
+def bad_throttle() -> None: ...
+
+
+@app.task(batch=Batch(max=100, within="5s"), queue="search")
+def put_all(docs: list[str]) -> None: ...
+
+
+@app.task(batch=Batch())
+async def sizes(ctx: BatchContext, docs: list[bytes]) -> list[int | ValueError]:
+    return [len(doc) for doc in docs[: len(ctx.members)]]
+
+
+@task(batch=Batch())
+async def plain_context(ctx: Context, docs: list[int]) -> list[str]:
+    return [str(doc) for doc in docs]
+
+
+assert_type(put_all.submit("a"), Handle[None])
+assert_type(sizes.submit(b"a"), Handle[int])
+assert_type(sizes.options(queue="x").submit(b"a"), Handle[int])
+assert_type(plain_context.submit(1), Handle[str])
+assert_type(put_all.call("a"), Call[None])
+put_all(["a", "b"])
+put_all.submit(["a"])  # error: arg-type
+put_all.submit("a", "b")  # error: call-arg
+sizes.submit("a")  # error: arg-type
+put_all(1)  # error: arg-type
+
+
+@app.task(batch=100)  # error: call-overload, untyped-decorator
+def bad_batch(docs: list[str]) -> None: ...
+
+
+@app.task(batch=Batch())  # error: arg-type
+def no_list(doc: int) -> None: ...

@@ -10,7 +10,13 @@ import sys
 from collections.abc import Callable, Coroutine, Mapping
 from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack, overload
 
+from holdfast.definitions.batch import Batch
 from holdfast.definitions.context import Context
+from holdfast.definitions.define_batch import (
+    BatchDecorator,
+    BatchDefinition,
+    ContextBatchDefinition,
+)
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.home import Home
 from holdfast.definitions.options import TaskKeywords
@@ -65,32 +71,40 @@ class Decorator:
     @overload
     def __call__(self, function: Callable[P, R], /) -> PlainDefinition[P, R, R]: ...
     @overload
+    def __call__(self, *, batch: Batch, **options: Unpack[TaskKeywords]) -> BatchDecorator: ...
+    @overload
     def __call__(self, **options: Unpack[TaskKeywords]) -> Decorator: ...
 
     def __call__(self, *function: Any, **options: Any) -> Any:
         if function:
             return define(function[0], self._home, {**self._options, **options})
+        if options.get("batch") is not None:
+            return BatchDecorator(lambda made, given: define(made, self._home, given, 3), options)
         return Decorator(self._home, **options)
 
 
-def define(function: Any, home: Home, keywords: Mapping[str, object]) -> Definition[..., Any, Any]:
-    """Make a definition and register it. To be called by the decorator itself, not deeper."""
+def define(
+    function: Any, home: Home, keywords: Mapping[str, object], depth: int = 2
+) -> Definition[..., Any, Any]:
+    """Make a definition and register it, for whoever is so many frames up."""
     if isinstance(function, Definition):
         raise InvalidOption("task", f"{function.name} is a task already; decorate it once")
     if not callable(function) or not hasattr(function, "__qualname__"):
         raise InvalidOption(
             "task", f"expected a function, got {function!r}; options are given by name"
         )
-    signature = Signature(function, _local_names(function))
+    signature = Signature(function, _local_names(function, depth + 1))
     spec = read_spec(function, signature, keywords)
-    kind = ContextDefinition if signature.wants_context else PlainDefinition
+    kind: Any = ContextDefinition if signature.wants_context else PlainDefinition
+    if spec.batch is not None:
+        kind = ContextBatchDefinition if signature.wants_context else BatchDefinition
     definition: Definition[..., Any, Any] = kind(function, signature, spec, home)
     home.registry.add(definition)
     return definition
 
 
-def _local_names(function: Callable[..., Any]) -> Mapping[str, Any]:
-    """The local variables where a nested function is decorated: its annotations may name classes
-    there. That is three frames up: past `define` and the decorator.
+def _local_names(function: Callable[..., Any], depth: int) -> Mapping[str, Any]:
+    """The local variables where a nested function is decorated, so many frames up: its annotations
+    may name classes there.
     """
-    return dict(sys._getframe(3).f_locals) if "<locals>" in function.__qualname__ else {}
+    return dict(sys._getframe(depth).f_locals) if "<locals>" in function.__qualname__ else {}

@@ -100,6 +100,7 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         self.limits = spec.limits
         self.fixed_gates = fixed_gates(spec.limits)
         self.coalescing = spec.coalescing
+        self.batch = spec.batch
 
     @property
     def home(self) -> Home:
@@ -300,7 +301,9 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
     def _argument_codec(self) -> ArgumentCodec:
         if self._arguments is None:
             try:
-                self._arguments = self._signature.argument_codec(self.name, self.secret_fields)
+                self._arguments = self._signature.argument_codec(
+                    self.name, self.secret_fields, is_batch=self.batch is not None
+                )
             except Unresolved as error:
                 raise _Undefined(self.name, error) from None
         return self._arguments
@@ -308,7 +311,9 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
     def _result_codec(self) -> ResultCodec:
         if self._result is None:
             try:
-                self._result = self._signature.result_codec(self.name)
+                self._result = self._signature.result_codec(
+                    self.name, is_batch=self.batch is not None
+                )
             except Unresolved as error:
                 raise _Undefined(self.name, error) from None
         return self._result

@@ -19,6 +19,7 @@ from holdfast.core.ids import is_task_id
 from holdfast.core.retry import RetryPolicy
 from holdfast.core.task import Priority, TaskId
 from holdfast.definitions import readers
+from holdfast.definitions.batch import Batch
 from holdfast.definitions.coalescing import Debounce, Throttle
 from holdfast.definitions.handle import TaskRef
 from holdfast.definitions.instants import read_instant
@@ -85,6 +86,12 @@ class TaskKeywords(LimitKeywords, total=False):
     keep: bool | None
     debounce: Duration | Debounce | None
     throttle: Duration | Throttle | None
+
+
+class BatchKeywords(TaskKeywords, total=False):
+    """The decorator's options, and what makes the task one of many: `batch`."""
+
+    batch: Batch | None
 
 
 class SubmitKeywords(TypedDict, total=False):
@@ -154,7 +161,7 @@ NO_OPTIONS = Options()
 
 _AT_THE_DECORATOR: Mapping[str, str] = {
     name: f"an option of the task, not of one submit: `@app.task({name}=…)`"
-    for name in TaskKeywords.__annotations__
+    for name in BatchKeywords.__annotations__
 }
 
 

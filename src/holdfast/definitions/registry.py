@@ -25,6 +25,8 @@ class Registry(Mapping[str, AnyDefinition]):
         """Names of tasks that are not kept once they have succeeded."""
         self.coalesced: set[str] = set()
         """Names of tasks of which several submits become one."""
+        self.batched: set[str] = set()
+        """Names of tasks that are run many at a time."""
         self.middleware = Installed()
         self.queues: dict[str, Makers] = {}
         """Queues with limits of their own."""
@@ -44,6 +46,7 @@ class Registry(Mapping[str, AnyDefinition]):
             )
         self._definitions[definition.name] = definition
         _note(self.forgetful, definition.name, is_one=not definition.keep)
+        _note(self.batched, definition.name, is_one=definition.batch is not None)
         _note(self.coalesced, definition.name, is_one=definition.coalescing is not None)
         self._watch(task_scope(definition.name), definition.limits)
 

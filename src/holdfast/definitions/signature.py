@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -17,12 +18,17 @@ from typing import Any, TypeVar
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
 
 from holdfast.codec import ArgumentCodec, ResultCodec
+from holdfast.definitions.batch import item_of, result_of
+from holdfast.definitions.batch_context import BatchContext
 from holdfast.definitions.context import Context
 from holdfast.definitions.hints import Unresolved, hint_of
 from holdfast.errors import InvalidArguments, InvalidOption
 
 Parameter = inspect.Parameter
 T = TypeVar("T")
+
+_ONE = ([Parameter.POSITIONAL_ONLY], [Parameter.POSITIONAL_OR_KEYWORD])
+_CONTEXTS = (Context.__name__, BatchContext.__name__)
 
 
 class Signature:
@@ -42,17 +48,36 @@ class Signature:
         """The parameters' names, without the context."""
         return tuple(p.name for p in self.parameters)
 
+    def refuse_unless_a_list(self) -> None:
+        """`InvalidOption` unless it takes one list, as the handler of a batch does."""
+        if [p.kind for p in self.parameters] not in _ONE or self.parameters[0].default is not (
+            Parameter.empty
+        ):
+            raise self._refusal("must have one parameter, a list, to take a batch", "batch")
+        with suppress(Unresolved):
+            item_of(self._hint(self.parameters[0].annotation))
+
     def argument_codec(
-        self, task: str, secret_fields: Sequence[str] = (), later: Collection[str] = ()
+        self,
+        task: str,
+        secret_fields: Sequence[str] = (),
+        later: Collection[str] = (),
+        *,
+        is_batch: bool = False,
     ) -> ArgumentCodec:
-        """The codec of all parameters, but for those whose arguments come `later`."""
+        """The codec of all parameters, but for those whose arguments come `later`; for a batch, of
+        one item of its list.
+        """
         parameters = [p for p in self.parameters if p.name not in later]
         hints = {p.name: self._hint(p.annotation) for p in parameters}
+        if is_batch:
+            hints = {name: item_of(hint) for name, hint in hints.items()}
         return _built(partial(ArgumentCodec, task, parameters, hints, secret_fields), task)
 
-    def result_codec(self, task: str) -> ResultCodec:
+    def result_codec(self, task: str, *, is_batch: bool = False) -> ResultCodec:
         annotation = getattr(self._function, "__annotations__", {}).get("return", Parameter.empty)
-        return _built(partial(ResultCodec, task, self._hint(annotation)), task)
+        hint = self._hint(annotation)
+        return _built(partial(ResultCodec, task, result_of(hint) if is_batch else hint), task)
 
     def _hint(self, annotation: Any) -> Any:
         return hint_of(self._function, annotation, self._local_names)
@@ -63,7 +88,7 @@ class Signature:
             hint = self._hint(annotation)
         except Unresolved:
             # Imported for type checkers only: its name is all there is to go by.
-            return str(annotation).rpartition(".")[2] == Context.__name__
+            return str(annotation).rpartition(".")[2] in _CONTEXTS
         return isinstance(hint, type) and issubclass(hint, Context)
 
     def _refuse_what_cannot_be_a_task(self) -> None:
@@ -78,9 +103,9 @@ class Signature:
         if any(self._is_context(p) for p in self.parameters):
             raise self._refusal("takes a Context that is not its first parameter; move it there")
 
-    def _refusal(self, problem: str) -> InvalidOption:
+    def _refusal(self, problem: str, option: str = "task") -> InvalidOption:
         called = getattr(self._function, "__qualname__", repr(self._function))
-        return InvalidOption("task", f"{called} {problem}.")
+        return InvalidOption(option, f"{called} {problem}.")
 
 
 def task_name(function: Callable[..., Any]) -> str:

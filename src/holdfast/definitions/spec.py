@@ -10,10 +10,11 @@ from typing import Any, Literal
 from holdfast.core.duration import LONGEST, parse_size
 from holdfast.core.task import Priority
 from holdfast.definitions import readers
+from holdfast.definitions.batch import BatchRule, read_batch
 from holdfast.definitions.coalescing import CoalescingRule, read_coalescing
 from holdfast.definitions.gate_makers import Makers, read_limits, task_scope
 from holdfast.definitions.keys import MakeKey, key_maker
-from holdfast.definitions.options import Executor, Retry, SubmitKeywords, TaskKeywords
+from holdfast.definitions.options import BatchKeywords, Executor, Retry, SubmitKeywords
 from holdfast.definitions.signature import Signature, task_name
 from holdfast.errors import InvalidOption
 
@@ -78,6 +79,7 @@ class Spec:
     keep: bool = readers.option(_truth, True)
     limits: Makers = ()
     coalescing: CoalescingRule | None = None
+    batch: BatchRule | None = readers.option(read_batch)
 
 
 _AT_A_SUBMIT: Mapping[str, str] = {
@@ -90,7 +92,7 @@ def read_spec(
     function: Callable[..., Any], signature: Signature, keywords: Mapping[str, object]
 ) -> Spec:
     """Read a decorator's keywords; `InvalidOption` names the first that makes no sense."""
-    known = TaskKeywords.__annotations__
+    known = BatchKeywords.__annotations__
     words = readers.in_our_words(keywords, known, elsewhere=_AT_A_SUBMIT)
     given = {name: value for name, value in words.items() if value is not None}
     read = readers.read_each(Spec, given)
@@ -105,6 +107,8 @@ def read_spec(
     read["limits"] = read_limits(given, task_scope(read["name"]), signature.names)
     read["coalescing"] = read_coalescing(given, signature.names)
     spec = Spec(**read)
+    if spec.batch is not None:
+        signature.refuse_unless_a_list()
     if spec.memory_limit is not None and spec.executor is not Executor.PROCESS:
         raise InvalidOption(
             "memory_limit", "holds for tasks with executor='process' only; add that, or drop it"

@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable
 from contextvars import copy_context
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any, Literal
 
 import orjson
@@ -44,6 +45,9 @@ from holdfast.flow.stored_steps import StoredSteps
 from holdfast.flow.trees import Trees
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
+from holdfast.worker.batch import BatchRun
+from holdfast.worker.batch_claim import BatchClaim, members_of
+from holdfast.worker.gathering import is_better_alone
 from holdfast.worker.middleware import around_run, around_settle
 from holdfast.worker.run import Run, StopReason
 from holdfast.worker.verdict import accept, judge, stopped, unknown
@@ -51,8 +55,8 @@ from holdfast.worker.verdict import accept, judge, stopped, unknown
 Until = Literal["idle", "empty"]
 """`idle`: nothing may start now. `empty`: nothing waits for a later time either."""
 
-_WITH_ERROR = (Failed, TimedOut, Unfit, Dropped)
 WORKER = WorkerId("drain")
+_WITH_ERROR = (Dropped, Failed, TimedOut, Unfit)
 MOST = 10_000
 """Attempts after which a drain gives up: something submits itself without end."""
 
@@ -99,6 +103,7 @@ class Drain:
         self._app = app
         self._clock = clock
         self._capabilities: frozenset[str] = frozenset()
+        self._gathered: dict[str, list[Claim]] = {}
 
     def run(self, until: Until, *, most: int, reraise: bool) -> list[Ran]:
         """Drain from sync code; handlers run in this thread, unless it has a running loop."""
@@ -115,13 +120,16 @@ class Drain:
         await self._register(store)
         ran: list[Ran] = []
         while (claim := await self._next(store, until)) is not None:
-            if len(ran) == most:
-                await self._save(store, claim, Released())
+            if len(ran) >= most:
+                for one in [claim, *chain(*self._gathered.values())]:
+                    for member in members_of(one):
+                        await self._save(store, member, Released())
+                self._gathered.clear()
                 raise HoldfastError(
                     f"drain made {most} attempts and there is more to do. Does a task submit "
                     "itself again and again? Otherwise raise `most`."
                 )
-            ran.append(await self._ran(store, claim, reraise=reraise))
+            ran += await self._ran(store, claim, reraise=reraise)
         return ran
 
     async def _register(self, store: Store) -> None:
@@ -142,12 +150,31 @@ class Drain:
         while True:
             found = await store.claim(WORKER, queues=None, capabilities=self._capabilities, limit=1)
             if found.claims:
-                return found.claims[0]
+                if (claim := self._unless_gathered(found.claims[0])) is not None:
+                    return claim
+                continue
             if await self._learned(store) or await self._did_chores(store):
                 continue
+            if self._gathered:
+                return BatchClaim.gathered(self._gathered.pop(next(iter(self._gathered))))
             if until == "idle" or found.next_due is None:
                 return None
             self._clock.advance(max(found.next_due, 1e-6))
+
+    def _unless_gathered(self, claim: Claim) -> Claim | None:
+        """The claim to run now: a member of a batch waits until that is full, or nothing else may
+        start.
+        """
+        definition = self._app.registry.get(claim.name)
+        if definition is None or definition.batch is None:
+            return claim
+        if is_better_alone(claim):
+            return BatchClaim.gathered([claim])
+        gathered = self._gathered.setdefault(claim.name, [])
+        gathered.append(claim)
+        if len(gathered) < definition.batch.max:
+            return None
+        return BatchClaim.gathered(self._gathered.pop(claim.name))
 
     async def _learned(self, store: Store) -> bool:
         """Take on every capability that a waiting task requires; whether there was a new one."""
@@ -164,33 +191,54 @@ class Drain:
         await chores.round()
         return chores.done > 0
 
-    async def _ran(self, store: Store, claim: Claim, *, reraise: bool) -> Ran:
+    async def _ran(self, store: Store, claim: Claim, *, reraise: bool) -> list[Ran]:
         reports: list[Report] = []
         raised: list[Exception] = []
+        ended: list[tuple[Claim, Outcome]] = []
+        may_run: list[Claim] = []
+        for one in members_of(claim):
+            looked_at: Claim | Outcome = one
+            if must_look(one):
+                looked_at = await Starter(store, self._app.settings).start(one)
+            if isinstance(looked_at, Claim):
+                may_run.append(looked_at)
+            else:
+                ended.append((one, looked_at))
+        if may_run:
+            whole = BatchClaim.gathered(may_run) if isinstance(claim, BatchClaim) else may_run[0]
+            ended += await self._attempted(store, whole, reports, raised)
+        await store.report(reports)
+        ran = [await self._ended(store, one, outcome) for one, outcome in ended]
+        failed = [outcome for _, outcome in ended if isinstance(outcome, (Failed, Unfit))]
+        if reraise and raised and failed:
+            raise raised[0]
+        return ran
+
+    async def _attempted(
+        self, store: Store, claim: Claim, reports: list[Report], raised: list[Exception]
+    ) -> list[tuple[Claim, Outcome]]:
+        """Run the handler, and say how each attempt ended."""
         definition = self._app.registry.get(claim.name)
-        looked_at: Claim | Outcome = claim
-        if must_look(claim):
-            looked_at = await Starter(store, self._app.settings).start(claim)
-        if not isinstance(looked_at, Claim):
-            outcome = looked_at
-        elif definition is None:
-            outcome = unknown(claim.name, self._app.registry.suggest(claim.name))
+        if definition is None:
+            return [(claim, unknown(claim.name, self._app.registry.suggest(claim.name)))]
+        if isinstance(claim, BatchClaim):
+            run: Run = BatchRun(claim, definition, reports.append)
         else:
             host = self._step_host(store)
-            run = Run(looked_at, definition, None, reports.append, step_host=host)
-            execute = around_run(self._app.registry, lambda run: _attempt(run, raised.append))
-            outcome = await execute(run)
-            window = definition.home.settings.idempotency_window
-            if run.follow_ups or is_body_first(looked_at):
-                outcome = bringing(outcome, run.follow_ups or (), window)
-            keep = self._app.settings.dead_letter_retention
-            outcome = after_its_body(looked_at, outcome, keep)
+            run = Run(claim, definition, None, reports.append, step_host=host)
+        execute = around_run(self._app.registry, lambda run: _attempt(run, raised.append))
+        outcome = await execute(run)
+        if isinstance(run, BatchRun):
+            return run.ends(outcome)
+        settings = definition.home.settings
+        if run.follow_ups or is_body_first(claim):
+            outcome = bringing(outcome, run.follow_ups or (), settings.idempotency_window)
+        return [(claim, after_its_body(claim, outcome, settings.dead_letter_retention))]
+
+    async def _ended(self, store: Store, claim: Claim, outcome: Outcome) -> Ran:
         if isinstance(outcome, Unfit):  # there is no other worker here that might be fit
             outcome = replace(outcome, again_in=None)
-        await store.report(reports)
         state = await self._save(store, claim, outcome)
-        if reraise and raised and isinstance(outcome, (Failed, Unfit)):
-            raise raised[0]
         return Ran(
             task_id=claim.task_id,
             name=claim.name,
@@ -221,9 +269,8 @@ async def _attempt(run: Run, raised: Callable[[Exception], None]) -> Outcome:
     definition = run.definition
     limit = asyncio.timeout(definition.timeout_of(run.claim))
     try:
-        args, kwargs = definition.load(run.claim.payload)
         async with limit:
-            value = await _called(run, args, kwargs)
+            value = await _called(run)
     except Deferral as deferral:
         return judge(definition, run.claim.payload, deferral)
     except Exception as error:  # noqa: BLE001 - whatever a handler raises is the task's outcome
@@ -235,19 +282,17 @@ async def _attempt(run: Run, raised: Callable[[Exception], None]) -> Outcome:
     return accept(definition, run.claim.payload, value)
 
 
-async def _called(run: Run, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+async def _called(run: Run) -> Any:
     """Call the handler with a context of its own, so that nothing it sets is seen by the next."""
     definition = run.definition
     context = Context(run.claim, run)
     variables = copy_context()
     variables.run(enter_context, context)
-    if definition.wants_context:
-        args = (context, *args)
+    value = variables.run(definition.start, context, run.claim.payload)
     if definition.is_async:
-        body = definition.handler(*args, **kwargs)
-        run.line = task = asyncio.get_running_loop().create_task(body, context=variables)
+        run.line = task = asyncio.get_running_loop().create_task(value, context=variables)
         return await task
-    return variables.run(definition.handler, *args, **kwargs)
+    return value
 
 
 def _has_running_loop() -> bool:

@@ -16,6 +16,7 @@ from contextlib import suppress
 
 from holdfast.core.attempt import Claim
 from holdfast.core.task import TaskId, WorkerId
+from holdfast.worker.batch_claim import BatchClaim, apart, members_of
 
 
 class ClaimBuffer:
@@ -45,11 +46,11 @@ class ClaimBuffer:
 
     def holds(self) -> set[TaskId]:
         """The tasks that wait here."""
-        return {claim.task_id for claim in self._claims.copy()}
+        return {claim.task_id for claim in apart(self._claims.copy())}
 
-    def put(self, claims: Sequence[Claim]) -> None:
-        """Claims have come."""
-        self.filled_at = time.monotonic()
+    def put(self, claims: Sequence[Claim], since: float | None = None) -> None:
+        """Claims have come, now or at that monotonic time."""
+        self.filled_at = time.monotonic() if since is None else since
         self._claims.extend(claims)
         self._pass_on()
 
@@ -92,12 +93,14 @@ class ClaimBuffer:
         self._pass_on()
 
     def last(self, count: int) -> list[Claim]:
-        """Take the `count` least urgent claims off again, to be handed back."""
+        """Take the `count` least urgent off again, to be handed back: the claims of batches one by
+        one.
+        """
         taken: list[Claim] = []
         with suppress(IndexError):
             while len(taken) < count:
                 taken.append(self._claims.pop())
-        return taken
+        return apart(taken)
 
     def seize(self) -> list[Claim]:
         """Take all of them off, from another thread: each claim is taken by one of us."""
@@ -113,10 +116,17 @@ class ClaimBuffer:
 
     def _without(self, is_meant: Callable[[Claim], bool]) -> list[Claim]:
         found: list[Claim] = []
-        for claim in filter(is_meant, self._claims.copy()):
+        for claim in self._claims.copy():
+            members = members_of(claim)
+            meant = [one for one in members if is_meant(one)]
+            if not meant:
+                continue
             with suppress(ValueError):  # seized this moment
                 self._claims.remove(claim)
-                found.append(claim)
+                found += meant
+                if len(meant) < len(members):
+                    others = [one for one in members if one not in meant]
+                    self._claims.appendleft(BatchClaim.gathered(others))
         return found
 
     def close(self) -> None:

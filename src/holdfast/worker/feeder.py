@@ -25,6 +25,7 @@ from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import TaskStore
 from holdfast.settings import Settings
 from holdfast.worker.claim_buffer import ClaimBuffer
+from holdfast.worker.gathering import Gatherer
 from holdfast.worker.membership import Membership
 from holdfast.worker.outage import Outage
 from holdfast.worker.pace import Pace
@@ -56,6 +57,7 @@ class Feeder:
         membership: Membership,
         pace: Pace,
         buffer: ClaimBuffer,
+        gatherer: Gatherer,
         room: asyncio.Event,
         slots: Slots,
         settler: Settler,
@@ -86,6 +88,7 @@ class Feeder:
         self._outage = Outage("claim")
         self._strays = Strays(store, self.holds, settle)
         self.buffer = buffer
+        self.gatherer = gatherer
 
     def stand_back(self) -> None:
         """What comes due next may be what this worker was not fit for: let others be first."""
@@ -97,7 +100,8 @@ class Feeder:
 
     def holds(self) -> set[TaskId]:
         """Every task this worker knows that it has."""
-        return self.buffer.holds() | self._slots.holds() | self._settler.holds()
+        unstarted = self.buffer.holds() | self.gatherer.holds()
+        return unstarted | self._slots.holds() | self._settler.holds()
 
     def close(self) -> None:
         """Claim no more, hand back what has not started, send idle slots home."""
@@ -105,6 +109,8 @@ class Feeder:
         self._room.set()
         self._napper.wake()
         self._release(len(self.buffer))
+        for claim in self.gatherer.seize():
+            self._settle(claim, Released())
         self.buffer.close()
 
     async def run(self) -> None:
@@ -133,11 +139,15 @@ class Feeder:
             # Work was guessed to be short and is not: let others have what will not start soon.
             self._release(held - enough)
             return 0
-        return 0 if buffer.low < held >= buffer.idle else enough - held
+        if buffer.low < held >= buffer.idle:
+            return 0
+        wanted, per_run = enough - held, self.gatherer.per_run
+        return wanted if per_run == 1 else self._pace.bounded(wanted * per_run)
 
     def _is_quiet(self) -> bool:
         """Whether nothing runs and nothing waits to be saved."""
-        return self._slots.is_idle and not (self._settler.unsaved or len(self.buffer))
+        unstarted = len(self.buffer) or len(self.gatherer)
+        return self._slots.is_idle and not (self._settler.unsaved or unstarted)
 
     async def _fetch(self, wanted: int) -> bool:
         """Claim, and sleep if there is no more to be had. True when a burst is over."""
@@ -148,6 +158,8 @@ class Feeder:
         await self._receive(claimed)
         if len(claimed.claims) == wanted or self._closing.is_set():
             return False
+        if self._burst:
+            self.gatherer.flush()
         # What ran while we asked may have made work that the answer does not know of.
         if self._burst and was_quiet and not claimed.claims and not _is_due_soon(claimed):
             return not await self._did_chores()
@@ -212,6 +224,8 @@ class Feeder:
                 self._settle(claim, Released())
             return
         self._pace.received(len(claims), sum(len(claim.payload) for claim in claims))
+        if self.gatherer.names:
+            claims = self.gatherer.take(claims)
         self.buffer.put(claims)
 
     async def _rest(self, claimed: Claimed) -> None:

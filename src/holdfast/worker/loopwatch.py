@@ -25,12 +25,14 @@ import threading
 import time
 from collections.abc import Sequence
 
-from holdfast.core.attempt import Claim, Settlement
+from holdfast.core.attempt import Claim
 from holdfast.core.lifecycle import Outcome, Released
 from holdfast.core.query import running_on
 from holdfast.logs import EventLog, trace_of
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
+from holdfast.worker.batch import ends_of
+from holdfast.worker.batch_claim import ids_of
 from holdfast.worker.coroutines import Blocker, blocker_of
 from holdfast.worker.feeder import Feeder
 from holdfast.worker.membership import Membership
@@ -122,7 +124,7 @@ class LoopWatch:
             if blocker is not None:
                 task_id = blocker.run.claim.task_id
                 await self._store.beat(self._membership.id, blocked_by=task_id)
-        claims = self._feeder.buffer.seize()
+        claims = self._feeder.buffer.seize() + self._feeder.gatherer.seize()
         if claims:
             await self._hand_back(claims)
         if blocker is not None:
@@ -155,7 +157,7 @@ class LoopWatch:
         if not blocker.in_first_step:
             return
         page = await self._store.list(running_on(self._membership.id), limit=MOST)
-        known = self._slots.holds() | self._settler.holds() | {blocker.run.claim.task_id}
+        known = self._slots.holds() | self._settler.holds() | ids_of(blocker.run.claim)
         claims = [Claim.of(task) for task in page.tasks if task.id not in known]
         self._feeder.refuse(claims)
         now = blocker_of(self._loop_thread)
@@ -168,7 +170,7 @@ class LoopWatch:
             return
         run.stop_reason = StopReason.TIMED_OUT
         if run.claim.lock is None:
-            await self._store.save([self._outcomes.decide(run.claim, stopped(run))])
+            await self._store.save([self._outcomes.decide(*end) for end in _ends(run)])
 
     def _is_endless(self, run: Run | None) -> bool:
         if run is None or run.deadline is None:
@@ -183,15 +185,16 @@ class LoopWatch:
         if unsaved:
             await self._store.save(unsaved)
         runs = [*self._slots.unsettled(), *([] if blocker is None else [blocker])]
-        self._membership.settle_when_gone([self._ending(run) for run in dict.fromkeys(runs)])
+        ends = [end for run in dict.fromkeys(runs) for end in _ends(run)]
+        self._membership.settle_when_gone([self._outcomes.decide(*end) for end in ends])
         log.error("worker.replaced", worker_id=self._membership.id, running=len(runs))
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(REPLACED_CODE)
 
-    def _ending(self, run: Run) -> Settlement:
-        outcome: Outcome = Released() if run.stop_reason is None else stopped(run)
-        return self._outcomes.decide(run.claim, outcome)
+
+def _ends(run: Run) -> list[tuple[Claim, Outcome]]:
+    return ends_of(run, Released() if run.stop_reason is None else stopped(run))
 
 
 def _where(thread: int) -> str | None:

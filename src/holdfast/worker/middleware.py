@@ -28,7 +28,7 @@ def around_run(registry: Registry, execute: Execute) -> Execute:
         return execute
 
     async def surrounded(run: Run) -> Outcome:
-        ctx = Context(run.claim, run)
+        ctx = run.context()
         step: middleware.NextRun = _Once(run, execute)
         for surround in reversed(installed):
             step = partial(_run_through, surround, ctx, step)

@@ -55,6 +55,10 @@ class Pace:
         starts = min(starts, 1 / max(self._serial, 1e-6))
         return min(MOST, int(starts * HORIZON), int(MOST_BYTES / max(self._payload, 1.0)))
 
+    def bounded(self, count: int) -> int:
+        """No more than this many, nor than fit into memory."""
+        return min(count, MOST, max(1, int(MOST_BYTES / max(self._payload, 1.0))))
+
     def _fold(self) -> None:
         if not self._ended:
             return

@@ -29,6 +29,7 @@ from holdfast.worker.claim_buffer import ClaimBuffer
 from holdfast.worker.coroutines import CoroutineRunner
 from holdfast.worker.deadlines import Deadlines
 from holdfast.worker.feeder import Feeder
+from holdfast.worker.gathering import Gatherer
 from holdfast.worker.heartbeat import StartHeartbeat
 from holdfast.worker.loopwatch import LoopWatch
 from holdfast.worker.maintenance.forgetter import Forgetter
@@ -113,6 +114,9 @@ class Parts:
         self._coroutines = CoroutineRunner(loop, self.deadlines, self._still_runs)
         self._room = asyncio.Event()
         self.buffer = ClaimBuffer(loop, self._room.set)
+        self.gatherer = Gatherer(
+            loop, registry, lambda batch, since: self.buffer.put([batch], since)
+        )
         self.slots = Slots(
             self.buffer,
             registry,
@@ -137,6 +141,7 @@ class Parts:
             membership=self.membership,
             pace=pace,
             buffer=self.buffer,
+            gatherer=self.gatherer,
             room=self._room,
             slots=self.slots,
             settler=self.settler,
@@ -151,6 +156,7 @@ class Parts:
             membership=self.membership,
             slots=self.slots,
             buffer=self.buffer,
+            gatherer=self.gatherer,
             settle=settle,
             send_home=send_home,
         )
@@ -216,6 +222,7 @@ class Parts:
 
     def _lost(self, worker_id: WorkerId) -> None:
         self.buffer.drop(worker_id)
+        self.gatherer.drop(worker_id)
         self.slots.lose(worker_id)
 
     async def _unfit(self, claim: Claim) -> float | None:

@@ -8,7 +8,9 @@ from holdfast.core.attempt import Claim
 from holdfast.core.lifecycle import Outcome, Stopped
 from holdfast.core.task import TaskId
 from holdfast.ports.store import WorkerStore
+from holdfast.worker.batch import BatchRun
 from holdfast.worker.claim_buffer import ClaimBuffer
+from holdfast.worker.gathering import Gatherer
 from holdfast.worker.membership import Membership
 from holdfast.worker.run import StopReason
 from holdfast.worker.slots import Slots
@@ -28,6 +30,7 @@ class RequestWatch:
         membership: Membership,
         slots: Slots,
         buffer: ClaimBuffer,
+        gatherer: Gatherer,
         settle: Callable[[Claim, Outcome], object],
         send_home: Callable[[], None],
     ) -> None:
@@ -35,6 +38,7 @@ class RequestWatch:
         self._membership = membership
         self._slots = slots
         self._buffer = buffer
+        self._gatherer = gatherer
         self._settle = settle
         self._send_home = send_home
 
@@ -45,11 +49,14 @@ class RequestWatch:
             self._stop(frozenset(asked.cancel))
         if asked.drain:
             self._send_home()
-        return WHILE_BUSY if self._slots.busy or len(self._buffer) else WHILE_IDLE
+        has_something = self._slots.busy or len(self._buffer) or len(self._gatherer)
+        return WHILE_BUSY if has_something else WHILE_IDLE
 
     def _stop(self, asked: Collection[TaskId]) -> None:
-        for claim in self._buffer.withdraw(asked):
+        for claim in self._buffer.withdraw(asked) + self._gatherer.withdraw(asked):
             self._settle(claim, Stopped())
         for run in self._slots.running:
-            if run.claim.task_id in asked:
+            if isinstance(run, BatchRun):
+                run.cancel(asked)
+            elif run.claim.task_id in asked:
                 run.stop(StopReason.CANCELLED)

@@ -23,6 +23,7 @@ from typing import Any, Protocol
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Outcome
 from holdfast.core.task import Cost, Progress
+from holdfast.definitions.context import Context
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.steps import StepHost
 from holdfast.definitions.stopping import Stopping
@@ -93,6 +94,10 @@ class Run(Transacting):
         self.line = None
         self._stopping: Stopping | None = None
         self._grace = grace
+
+    def context(self) -> Context:
+        """What the handler knows of it, for whoever surrounds the run."""
+        return Context(self.claim, self)
 
     @property
     def stopping(self) -> Stopping:

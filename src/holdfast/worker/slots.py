@@ -17,13 +17,15 @@ from holdfast.core.flow import IN_PAYLOAD
 from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded, Unfit
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.definition import Executor
-from holdfast.definitions.registry import Registry
+from holdfast.definitions.registry import AnyDefinition, Registry
 from holdfast.definitions.steps import StepHost
 from holdfast.engine.judging import bringing
 from holdfast.errors import StoreUnavailable
 from holdfast.flow.bodies import after_its_body, is_body_first
 from holdfast.flow.starting import GOES_ON
 from holdfast.logs import EventLog, trace_of
+from holdfast.worker.batch import BatchRun, ends_of
+from holdfast.worker.batch_claim import BatchClaim, ids_of, locks_of, members_of
 from holdfast.worker.claim_buffer import ClaimBuffer
 from holdfast.worker.coroutines import CoroutineRunner, Suspended
 from holdfast.worker.middleware import Execute
@@ -125,7 +127,7 @@ class Slots:
     def holds(self) -> set[TaskId]:
         """The tasks in the slots' hands: running, or taken and not begun."""
         running = self._running.keys() - self._settled
-        return {run.claim.task_id for run in running} | self._doubted
+        return self._doubted.union(*(ids_of(run.claim) for run in running))
 
     def ages(self) -> list[float]:
         """How long each of them has been at it."""
@@ -197,7 +199,7 @@ class Slots:
             self._slots.discard(slot)
             run.ended = True
             if run.claim.lock is not None:
-                self._left.append((run.claim, stopped(run)))
+                self._left += ends_of(run, stopped(run))
             else:
                 self._conclude(run, stopped(run))
         if not self._slots:
@@ -271,6 +273,9 @@ class Slots:
             if isinstance(outcome, Unfit):
                 outcome = await self._offer_again(claim, outcome)
                 turn_over = clock() + TURN
+            elif isinstance(run, BatchRun):
+                await self._offer_members_again(run, outcome)
+                turn_over = clock() + TURN
             run.ended = True
             self._pace.ended(now - run.started, computed - run.started)
             self._conclude(run, outcome)
@@ -288,51 +293,66 @@ class Slots:
         return claim.cause in GOES_ON and (definition is None or definition.wants_context)
 
     async def _looked_at(self, claim: Claim) -> Claim | None:
-        """The claim as it is to be run; None if it has ended before."""
-        self._doubted.add(claim.task_id)
+        """The claim, or those of its batch that are left, as it is to be run; None if it has ended
+        before.
+        """
+        self._doubted |= ids_of(claim)
         self._buffer.leave()
+        to_run: list[Claim] = []
         try:
-            looked_at = await self._look(claim)
-        except StoreUnavailable:
-            looked_at = Released()
-        except Exception as error:  # noqa: BLE001 - whatever it is, the attempt has to end
-            log.error("task.not_looked_at", task_id=claim.task_id, exception=trace_of(error))
-            looked_at = Failed(describe(error))
+            for one in members_of(claim):
+                looked_at = await self._look_at(one)
+                if isinstance(looked_at, Claim):
+                    to_run.append(looked_at)
+                else:
+                    self._settle(one, looked_at)
         finally:
             self._buffer.enter()
-            self._doubted.discard(claim.task_id)
-        if isinstance(looked_at, Claim):
-            return looked_at
-        self._settle(claim, looked_at)
-        return None
+            self._doubted -= ids_of(claim)
+        if not to_run:
+            return None
+        return BatchClaim.gathered(to_run) if isinstance(claim, BatchClaim) else to_run[0]
+
+    async def _look_at(self, claim: Claim) -> Claim | Outcome:
+        if IN_PAYLOAD not in claim.payload and not (claim.attempt > 1 and self._goes_on(claim)):
+            return claim
+        try:
+            return await self._look(claim)
+        except StoreUnavailable:
+            return Released()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the attempt has to end
+            log.error("task.not_looked_at", task_id=claim.task_id, exception=trace_of(error))
+            return Failed(describe(error))
 
     async def _is_ours(self, claim: Claim) -> bool:
         """A claim that waited so long: was this process paused, and the lease lost meanwhile?"""
-        self._doubted.add(claim.task_id)
+        self._doubted |= ids_of(claim)
         try:
             if await self._confirm(claim.worker_id):
                 self._buffer.filled_at = time.monotonic()
                 return True
             log.warning("task.lease_lost", task_id=claim.task_id, attempt=claim.attempt)
         except StoreUnavailable:
-            self._settle(claim, Released())
+            for one in members_of(claim):
+                self._settle(one, Released())
         finally:
-            self._doubted.discard(claim.task_id)
+            self._doubted -= ids_of(claim)
         return False
 
     async def _is_free(self, claim: Claim) -> bool:
         """Wait for our own body that has lost this lock and goes on. False: the worker leaves."""
-        self._doubted.add(claim.task_id)
+        locks = locks_of(claim)
+        self._doubted |= ids_of(claim)
         self._buffer.leave()
         try:
-            while any(run.claim.lock == claim.lock for run in self._lost):
+            while any(locks & locks_of(run.claim) for run in self._lost):
                 if self._is_leaving:
-                    self._left.append((claim, Released()))
+                    self._left += [(one, Released()) for one in members_of(claim)]
                     return False
                 await asyncio.sleep(LOOK_AGAIN)
         finally:
             self._buffer.enter()
-            self._doubted.discard(claim.task_id)
+            self._doubted -= ids_of(claim)
         return True
 
     def _prepare(self, claim: Claim, now: float) -> Run | None:
@@ -340,6 +360,8 @@ class Slots:
         if definition is None:
             self._unknown(claim)
             return None
+        if isinstance(claim, BatchClaim):
+            return self._prepare_batch(claim, definition, now)
         if claim.cancel_requested:
             self._settle(claim, Stopped())
             return None
@@ -358,6 +380,19 @@ class Slots:
             self._step_host,
         )
 
+    def _prepare_batch(
+        self, claim: BatchClaim, definition: AnyDefinition, now: float
+    ) -> BatchRun | None:
+        for one in claim.members:
+            if one.cancel_requested:
+                self._settle(one, Stopped())
+            elif self._announcer.open:
+                self._announcer.started(one)
+        left = [one for one in claim.members if not one.cancel_requested]
+        if not left:
+            return None
+        return BatchRun(BatchClaim.gathered(left), definition, self._report, now, self._stop_grace)
+
     def _unknown(self, claim: Claim) -> None:
         """Leave it to those who know it, and say so once."""
         if claim.name not in self._strangers:
@@ -374,6 +409,17 @@ class Slots:
             return outcome
         finally:
             self._doubted.discard(claim.task_id)
+
+    async def _offer_members_again(self, run: BatchRun, outcome: Outcome) -> None:
+        """The same for those of a batch whose arguments do not fit."""
+        ends = run.body.ends(outcome)
+        if any(isinstance(end, Unfit) for end in ends):
+            run.body.take_ends(
+                [
+                    await self._offer_again(one, end) if isinstance(end, Unfit) else end
+                    for one, end in zip(run.claim.members, ends, strict=True)
+                ]
+            )
 
     async def _follow(
         self, run: Run, slot: asyncio.Task[None], rest: Awaitable[Outcome]
@@ -404,7 +450,9 @@ class Slots:
         return judge(run.definition, run.claim.payload, error)
 
     def _conclude(self, run: Run, outcome: Outcome) -> None:
-        if run.follow_ups is not None:
+        if isinstance(run, BatchRun):
+            run.close()
+        elif run.follow_ups is not None:
             window = run.definition.home.settings.idempotency_window
             outcome = bringing(outcome, run.follow_ups, window)
         if isinstance(outcome, Succeeded) and outcome.also is not None:
@@ -419,7 +467,11 @@ class Slots:
             run.completion.unless_committed(lambda: self._settle(run.claim, outcome))
             return
         # Also what was lost: if somebody else has the task now, its history must show the refusal.
-        self._settle(run.claim, outcome)
+        if isinstance(run, BatchRun):
+            for claim, end in run.ends(outcome):
+                self._settle(claim, end)
+        else:
+            self._settle(run.claim, outcome)
 
     def _went_home(self, slot: asyncio.Task[None]) -> None:
         self._slots.discard(slot)

@@ -23,6 +23,14 @@ async def bill(customer: str) -> None:
     raise ValueError(f"no customer {customer!r}")
 
 
+@app.task(debounce="1h")
+async def reindex(doc: int) -> None: ...
+
+
+@app.task(throttle="1h")
+async def report() -> None: ...
+
+
 @app.task
 async def refuse(n: int) -> None:
     raise Fatal(f"never {n}")

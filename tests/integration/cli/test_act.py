@@ -16,7 +16,8 @@ def test_submit_prints_the_id_for_people_and_the_outcome_for_machines(fresh: She
 
     assert text.code == 0
     assert len(text.out.strip()) == 36
-    assert set(data) == {"task_id", "status", "queue_position", "existing", "trace_id"}
+    members = {"task_id", "status", "queue_position", "outcome", "existing", "trace_id"}
+    assert set(data) == members
     assert (data["existing"], data["status"], data["queue_position"]) == (False, "queued", 2)
 
 
@@ -56,6 +57,20 @@ def test_submit_may_come_after_other_tasks(fresh: Shell) -> None:
     assert fresh.ok("task", "tree", last)["task_id"] == last
     assert wrong.code != 0
     assert "expected a handle or the id of a task" in wrong.err
+
+
+def test_a_submit_that_is_debounced_or_throttled_says_so(fresh: Shell) -> None:
+    first, second = (fresh.ok("submit", "shop:app", "reindex", '{"doc": 1}') for _ in range(2))
+    kept, again = (fresh.ok("submit", "shop:app", "report", "{}") for _ in range(2))
+    text = fresh.run("submit", "shop:app", "report", "{}").out
+
+    assert (first["outcome"], second["outcome"], second["existing"]) == (
+        "created", "debounced", False,
+    )  # fmt: skip
+    assert fresh.ok("task", "get", first["task_id"])["reason"] == "superseded"
+    assert (again["outcome"], again["existing"]) == ("throttled", True)
+    assert again["task_id"] == kept["task_id"]
+    assert "was there already (throttled)" in text
 
 
 def test_a_second_submit_of_a_unique_key_says_that_the_first_is_there(fresh: Shell) -> None:

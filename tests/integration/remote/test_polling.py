@@ -11,7 +11,10 @@ from tests.integration.remote.depot import SOON, Depot, failure
 from tests.integration.remote.gates import Gate
 
 from holdfast.core.attempt import Claim
-from holdfast.core.task import AttemptEnd, State
+from holdfast.core.coalescing import Newest
+from holdfast.core.flow import Flow, with_flow
+from holdfast.core.record import Changes
+from holdfast.core.task import AttemptEnd, Reason, State
 from holdfast.errors import StoreUnavailable, WorkerGone
 from holdfast.testing.eventually import eventually
 from holdfast.testing.factories import WINDOW, new_task
@@ -351,3 +354,21 @@ async def test_a_poll_may_name_some_of_its_workers_capabilities(depot: Depot) ->
     within = await depot.remote.poll(worker, limit=1, wait=0.0, capabilities=["gpu"])
 
     assert (without, [claim.task_id for claim in within]) == ([], [task])
+
+
+async def test_a_debounced_task_that_a_newer_one_has_replaced_is_never_handed_out(
+    depot: Depot,
+) -> None:
+    worker = await depot.worker()
+    flow = Flow(debounce="resize 1")
+    older, newest = (
+        new_task(name="resize", payload=with_flow(b'{"n":%d}' % n, flow)) for n in (1, 2)
+    )
+    record = Newest(newest.id).put("resize 1", 0, 60.0)
+    await depot.store.commit(Changes("one", [older, newest], [record]))
+
+    (claim,) = await depot.remote.poll(worker, limit=1)
+
+    assert claim.task_id == newest.id
+    dropped = await depot.get(older.id)
+    assert (dropped.state, dropped.reason) == (State.CANCELLED, Reason.SUPERSEDED)

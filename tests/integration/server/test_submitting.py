@@ -10,7 +10,7 @@ import pytest
 from tests.integration.server.live import LiveServer, serve
 from tests.integration.server.shop import make_app
 
-from holdfast import Added, Call, Holdfast, Middleware, NextSubmit
+from holdfast import Added, Call, Debounce, Holdfast, HttpClient, Middleware, NextSubmit
 from holdfast.core.task import State
 
 TASKS = "/api/v1/tasks"
@@ -38,6 +38,39 @@ def test_a_submitted_task_is_acknowledged_and_runs(either_server: LiveServer) ->
         "trace_id": task_id.replace("-", ""),
     }
     assert either_server.app.get(task_id).result == b"3"
+
+
+def test_a_submit_that_is_debounced_or_throttled_says_so(sqlite_url: str) -> None:
+    app = Holdfast(url=sqlite_url)
+
+    @app.task(name="index", debounce=Debounce("1h", key="{doc}"))
+    def index(doc: int, text: str = "") -> None: ...
+
+    @app.task(name="report", throttle="1h")
+    def report() -> None: ...
+
+    with serve(app) as server:
+        bodies = [{"task_type": "index", "parameters": {"doc": 1, "text": word}} for word in "abc"]
+        first, second = (server.admin.post(TASKS, json=body).json() for body in bodies[:2])
+        array = server.admin.post(TASKS, json=[*bodies, {"task_type": "report"}]).json()["tasks"]
+        late = server.admin.post(TASKS, json={"task_type": "report"})
+        delayed = server.admin.post(TASKS, json=bodies[0] | {"delay_seconds": 5})
+        shown = server.admin.get(f"{TASKS}/{array[2]['task_id']}").json()
+        gone = server.admin.get(f"{TASKS}/{first['task_id']}").json()
+        with HttpClient(server.url, token=server.token("submit")) as client:
+            again = client.submit("report")
+
+    assert (first["outcome"], second["outcome"]) == ("created", "debounced")
+    assert second["existing"] is False
+    assert second["queue_position"] is None
+    assert (gone["status"], gone["reason"]) == ("cancelled", "superseded")
+    assert len({each["task_id"] for each in array[:3]}) == 1
+    assert shown["parameters"] == {"doc": 1, "text": "c"}
+    assert (late.status_code, late.json()["outcome"]) == (200, "throttled")
+    assert late.json()["task_id"] == array[3]["task_id"]
+    assert "existing_by" not in late.json()
+    assert (again.outcome, again.created) == ("throttled", False)
+    assert (delayed.status_code, delayed.json()["field"]) == (422, "delay_seconds")
 
 
 def test_every_option_of_a_submit_reaches_the_task(live_server: LiveServer) -> None:

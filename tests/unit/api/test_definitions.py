@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import pytest
 
 from holdfast import (
+    Batch,
     Breaker,
     Context,
     Fatal,
@@ -29,7 +30,7 @@ from holdfast.core.retry import RetryPolicy
 from holdfast.core.task import Cause, Priority, TaskId, WorkerId
 from holdfast.definitions.backoff import dump_policy
 from holdfast.definitions.definition import Executor
-from holdfast.definitions.options import TaskKeywords
+from holdfast.definitions.options import BatchKeywords
 from holdfast.definitions.stopping import Stopping
 from holdfast.testing import MemoryApp
 
@@ -215,6 +216,10 @@ class TestOptions:
         @app.task(throttle="5s")
         def early() -> None: ...
 
+        @app.task(batch=Batch(max=7, within="5s"))
+        def many(docs: list[int]) -> None: ...
+
+        assert many.batch == (7, 5.0)
         assert late.coalescing is not None
         assert early.coalescing is not None
         assert (late.coalescing.seconds, early.coalescing.seconds) == (5.0, 5.0)
@@ -235,7 +240,7 @@ class TestOptions:
     def test_the_test_above_names_every_option(self) -> None:
         source = inspect.getsource(self.test_every_option_is_read)
 
-        assert [name for name in TaskKeywords.__annotations__ if f"{name}=" not in source] == []
+        assert [name for name in BatchKeywords.__annotations__ if f"{name}=" not in source] == []
 
     @pytest.mark.parametrize("option", ["callback", "idempotency_key"])
     def test_what_is_not_kept_promises_nothing_for_later(self, app: MemoryApp, option: Any) -> None:

@@ -143,10 +143,10 @@ def test_a_task_that_lacks_what_its_queue_is_limited_by_is_refused(app: MemoryAp
 def test_what_makes_no_sense_is_refused_at_the_decorator(
     app: MemoryApp, words: dict[str, Any], said: str
 ) -> None:
-    with pytest.raises(InvalidOption, match=said):
+    def send(tenant: str, user: str) -> None: ...
 
-        @app.task(**{"name": "send", **words})
-        def send(tenant: str, user: str) -> None: ...
+    with pytest.raises(InvalidOption, match=said):
+        app.task(**{"name": "send", **words})(send)
 
     assert "send" not in app.registry
 

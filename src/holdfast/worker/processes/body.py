@@ -8,22 +8,34 @@ import sys
 import threading
 from contextlib import suppress
 from contextvars import copy_context
+from dataclasses import asdict
 from typing import Any
 
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.lifecycle import Failed, Outcome
-from holdfast.core.task import Cost, Progress
+from holdfast.core.task import Cost, Json, Progress
 from holdfast.definitions.context import Context, enter_context
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.stopping import Stopping
 from holdfast.engine.judging import bringing
+from holdfast.worker.batch import BatchBody
+from holdfast.worker.batch_claim import BatchClaim
 from holdfast.worker.forks import end_fork
 from holdfast.worker.processes.channel import Channel
 from holdfast.worker.processes.interruption import Interruption
 from holdfast.worker.processes.memory import capped, over_limit
 from holdfast.worker.processes.steps import ChildSteps
 from holdfast.worker.processes.transactions import ChildTransactionHost
-from holdfast.worker.processes.wire import EXTEND, LOOKED, Frame, key_of
+from holdfast.worker.processes.wire import (
+    COST,
+    EXTEND,
+    LOG,
+    LOOKED,
+    MEMBER,
+    PROGRESS,
+    Frame,
+    key_of,
+)
 from holdfast.worker.transactions import Transacting
 from holdfast.worker.verdict import accept, describe, judge
 
@@ -86,6 +98,29 @@ class ChildSink(Transacting):
             raise asyncio.CancelledError("the attempt was stopped inside its transaction")
 
 
+class MemberSink(ChildSink):
+    """The same for one member of a batch, whose frames are about the whole batch."""
+
+    def __init__(self, number: int, batch: BatchClaim, *parts: Any) -> None:
+        """`parts` are those of every sink."""
+        super().__init__(batch.members[number], *parts)
+        self.stopping = Stopping()
+        self._number = number
+        self._about = key_of(batch)
+
+    def report(
+        self, *, progress: Progress | None = None, cost: Cost | None = None, log: str | None = None
+    ) -> None:
+        said: list[tuple[str, Json]] = [
+            (PROGRESS, None if progress is None else asdict(progress)),
+            (COST, None if cost is None else asdict(cost)),
+            (LOG, log),
+        ]
+        for kind, what in said:
+            if what is not None:
+                self._channel.send(Frame(MEMBER, [self._number, kind, what], about=self._about))
+
+
 class Body:
     """Runs handlers in this process's main thread, one at a time."""
 
@@ -115,6 +150,15 @@ class Body:
         self._end_unless_original()
         _flush()
         return outcome
+
+    def run_batch(
+        self, claim: BatchClaim, definition: Definition[..., Any, Any], memory_limit: int | None
+    ) -> list[Outcome]:
+        """Bring a batch to the outcomes of its members."""
+        parts = definition, self._channel, self._interruption, self._host
+        members = [MemberSink(number, claim, *parts) for number in range(len(claim.members))]
+        batch = BatchBody(definition, members)
+        return batch.ends(self.run(claim, batch, memory_limit))
 
     def _attempt(
         self, claim: Claim, definition: Definition[..., Any, Any], memory_limit: int | None

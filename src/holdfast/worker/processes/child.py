@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from holdfast import logs
 from holdfast.core.lifecycle import Failed, Outcome
+from holdfast.worker.batch_claim import BatchClaim
 from holdfast.worker.discovery import INCLUDE, import_all
 from holdfast.worker.liveness import die_with_parent
 from holdfast.worker.loading import LoadedApp, load_app
@@ -26,6 +27,7 @@ from holdfast.worker.processes.wire import (
     REFUSED,
     RUN,
     Frame,
+    pack_ends,
     pack_outcome,
     unpack_claim,
 )
@@ -68,9 +70,14 @@ def _serve(app: LoadedApp, channel: Channel, interruption: Interruption) -> None
         outcome: Outcome
         if definition is None:
             outcome = unknown(claim.name, app.registry.suggest(claim.name))
+            answer = pack_outcome(outcome, frame.about)
+        elif isinstance(claim, BatchClaim):
+            ends = body.run_batch(claim, definition, frame.head["memory_limit"])
+            answer = pack_ends(ends, frame.about)
         else:
             outcome = body.run(claim, definition, frame.head["memory_limit"])
-        channel.send(pack_outcome(outcome, frame.about))
+            answer = pack_outcome(outcome, frame.about)
+        channel.send(answer)
         channel.turn_to(None)
 
 

@@ -23,9 +23,10 @@ from dataclasses import replace
 from typing import Any, Self, TypeVar
 
 from holdfast import logs
-from holdfast.core.lifecycle import Failed, Outcome, Released, TimedOut, WorkerLost
+from holdfast.core.lifecycle import Failed, Outcome, Released, Succeeded, TimedOut, WorkerLost
 from holdfast.core.task import Cause, Cost, Json, Progress, TaskError
 from holdfast.logs import EventLog
+from holdfast.worker.batch import BatchRun
 from holdfast.worker.exits import when_exited
 from holdfast.worker.groups import GROUPS
 from holdfast.worker.liveness import Liveness, describe_exit, liveness, resident
@@ -230,7 +231,12 @@ class ChildProcess(asyncio.Protocol):
             raise Garbled(f"{frame.kind!r} about {frame.about}, out of turn")
         match frame.kind:
             case wire.OUTCOME:
-                outcome.set_result(wire.unpack_outcome(frame))
+                ends = wire.unpack_ends(frame)
+                if ends is not None and isinstance(run, BatchRun):
+                    run.body.take_ends(ends)
+                    outcome.set_result(Succeeded(b"null"))
+                else:
+                    outcome.set_result(wire.unpack_outcome(frame))
             case wire.HOLD:
                 self._answer(self._hold(run))
             case wire.ASK:
@@ -336,6 +342,9 @@ def _pass_on(kind: str, head: Json, run: Run) -> None:
             run.report(log=head)
         case wire.EXTEND:
             run.extend(head)
+        case wire.MEMBER if isinstance(run, BatchRun):
+            number, said, what = head
+            _pass_on(said, what, run.members[number])
         case wire.LET_GO:
             run.let_go_of_reports()
         case wire.COMPLETED:

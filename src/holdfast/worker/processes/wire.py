@@ -11,9 +11,10 @@ from __future__ import annotations
 import json
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from itertools import accumulate, pairwise
 from typing import NamedTuple, assert_never
 
 from holdfast.core.attempt import Claim, Report
@@ -32,10 +33,12 @@ from holdfast.core.lifecycle import (
 )
 from holdfast.core.record import Changes, Put
 from holdfast.core.task import Cause, Json, NewTask, Priority, Reason, TaskError
+from holdfast.worker.batch_claim import BatchClaim, members_of
 
 HELLO, READY, REFUSED = "hello", "ready", "refused"
 RUN, OUTCOME = "run", "outcome"
 PROGRESS, COST, LOG, EXTEND, LOOKED = "progress", "cost", "log", "extend", "looked"
+MEMBER = "member"
 HOLD, HELD, LET_GO, COMPLETED = "hold", "held", "let_go", "completed"
 ASK, ANSWER = "ask", "answer"
 
@@ -95,11 +98,14 @@ class Unpacker:
 
 
 def pack_claim(claim: Claim, memory_limit: int | None) -> Frame:
-    """Ask for one attempt to be run."""
-    fields = claim._asdict()
-    payload = fields.pop("payload")
-    head = {"claim": fields, "memory_limit": memory_limit}
-    return Frame(RUN, head, payload, key_of(claim))
+    """Ask for one attempt to be run, or for a batch of them."""
+    members = members_of(claim)
+    head = {
+        "claims": [one._asdict() | {"payload": len(one.payload)} for one in members],
+        "is_batch": isinstance(claim, BatchClaim),
+        "memory_limit": memory_limit,
+    }
+    return Frame(RUN, head, b"".join(one.payload for one in members), key_of(claim))
 
 
 def key_of(claim: Claim | Report) -> AttemptKey:
@@ -108,10 +114,44 @@ def key_of(claim: Claim | Report) -> AttemptKey:
 
 
 def unpack_claim(frame: Frame) -> Claim:
-    fields = frame.head["claim"] | {"payload": frame.body}
-    fields["priority"] = Priority(fields["priority"])
-    fields["cause"] = Cause(fields["cause"])
-    return Claim(**fields)
+    heads = frame.head["claims"]
+    payloads = _cut(frame.body, [head["payload"] for head in heads])
+    claims = [
+        Claim(
+            **head
+            | {
+                "payload": payload,
+                "priority": Priority(head["priority"]),
+                "cause": Cause(head["cause"]),
+            }
+        )
+        for head, payload in zip(heads, payloads, strict=True)
+    ]
+    return BatchClaim.gathered(claims) if frame.head["is_batch"] else claims[0]
+
+
+def pack_ends(ends: Sequence[Outcome], about: AttemptKey | None) -> Frame:
+    """Say how the members of a batch ended."""
+    frames = [pack_outcome(end, None) for end in ends]
+    head = {"is": "batch", "members": [[one.head, len(one.body)] for one in frames]}
+    return Frame(OUTCOME, head, b"".join(one.body for one in frames), about)
+
+
+def unpack_ends(frame: Frame) -> list[Outcome] | None:
+    """How the members of a batch ended; None if this says it of the whole run."""
+    if frame.head["is"] != "batch":
+        return None
+    members = frame.head["members"]
+    bodies = _cut(frame.body, [size for _, size in members])
+    return [
+        unpack_outcome(Frame(OUTCOME, head, body))
+        for (head, _), body in zip(members, bodies, strict=True)
+    ]
+
+
+def _cut(body: bytes, sizes: Sequence[int]) -> list[bytes]:
+    ends = list(accumulate(sizes, initial=0))
+    return [body[start:end] for start, end in pairwise(ends)]
 
 
 def pack_outcome(outcome: Outcome, about: AttemptKey | None) -> Frame:
