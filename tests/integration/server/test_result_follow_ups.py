@@ -165,3 +165,31 @@ def test_only_a_success_has_follow_ups(here: Wire, given: dict[str, Any]) -> Non
 
     assert (told.status_code, told.json()["field"]) == (422, "follow_ups")
     assert "belongs to the status completed" in told.json()["detail"]
+
+
+def test_a_task_ends_after_the_children_that_its_result_brings(wire: Wire) -> None:
+    worker = wire.register(queues=["js", "later"])
+    task = wire.started(worker)
+
+    told = wire.ask(worker, "result", done(task, result=7, children=[later(), later()]))
+
+    assert told.status_code == 200
+    assert wire.task(task["task_id"])["status"] == "blocked"
+    children = wire.poll(worker)
+    assert [child["task_type"] for child in children] == ["note", "note"]
+    for child in children:
+        assert wire.ask(worker, "result", done(child)).status_code == 200
+    assert wire.poll(worker) == []
+    ended = wire.task(task["task_id"])
+    assert (ended["status"], ended["result"]) == ("completed", 7)
+
+
+def test_children_take_the_scope_submit_too(here: Wire) -> None:
+    here.http = here.server.client("worker")
+    worker = here.register()
+    task = here.started(worker)
+
+    told = here.ask(worker, "result", done(task, children=[later()]))
+
+    assert (told.status_code, told.json()["field"]) == (403, "children")
+    assert here.task(task["task_id"])["status"] == "running"
