@@ -8,10 +8,10 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any, TypeVar
 
-from tests.conformance.pair import MANY, Pair, Refused
+from tests.conformance.pair import LATCHES, MANY, Pair, Refused
 
 from holdfast import pauses
-from holdfast.core.attempt import Claim, Report
+from holdfast.core.attempt import Claim, Report, Settlement
 from holdfast.core.fleet import WorkerStatus
 from holdfast.core.gate import Capacity, Count, Gate, GateKind, latch_of
 from holdfast.core.lifecycle import (
@@ -44,7 +44,6 @@ GATES = (
     Gate(GateKind.RATE, "d", 2, 30.0),
     Gate(GateKind.LATCH, "group"),
 )
-LATCHES = ("latch:group", "latch:other")
 
 
 class Life:
@@ -69,8 +68,7 @@ class Life:
     def run_some(self, draw: random.Random) -> None:
         """Claim and settle at once, as most of life is."""
         found = self._claim(self.steady, None, frozenset(CAPABILITIES), draw.randint(1, 5))
-        batch = [settled(each, self._outcome(draw), crash_limit=2) for each in found]
-        self.pair.both(lambda store: store.save(batch))
+        self._save([settled(each, self._outcome(draw), crash_limit=2) for each in found])
 
     def hold_some(self, draw: random.Random) -> None:
         """Claim as a worker of few queues and capabilities, and keep what comes."""
@@ -84,7 +82,7 @@ class Life:
         chosen = draw.sample(self.held, min(len(self.held), draw.randint(1, 4)))
         batch = [settled(each, self._outcome(draw), crash_limit=2) for each in chosen]
         again = batch[:1] if draw.random() < 0.3 else []
-        self.pair.both(lambda store: store.save(batch + again))
+        self._save(batch + again)
         self.held = self.held[-12:]
 
     def report(self, draw: random.Random) -> None:
@@ -174,6 +172,7 @@ class Life:
             "priority": draw.choice(list(Priority)),
             "owner": "ann",
             "worker_id": draw.choice(self.workers),
+            "parent_id": self.known[0].id if self.known else "nobody",
         }
         chosen = draw.sample(list(possible), draw.choice((0, 1, 1, 2, 3)))
         return TaskFilter(**{name: possible[name] for name in chosen})
@@ -199,7 +198,16 @@ class Life:
             counts=tuple(_seldom(draw, draw.sample(LATCHES, 1)) or ()),
             tags=tuple(draw.sample(("a", "b", "c"), draw.randint(0, 2))),
             owner=draw.choice((None, "ann")),
+            parent_id=_seldom(draw, self.known[0].id) if self.known else None,
         )
+
+    def _save(self, batch: list[Settlement]) -> None:
+        """What brings something along comes alone: whether those who settle with it come before or
+        after its latches are closed is the store's choice.
+        """
+        alone = [one for one in batch if one.also is not None]
+        for part in ([one for one in batch if one.also is None], *([one] for one in alone)):
+            self.pair.both(lambda store, part=part: store.save(part))  # type: ignore[misc]  # bound
 
     def _outcome(self, draw: random.Random) -> Outcome:
         return self._deferred(draw) if draw.random() < 0.15 else _outcome(draw)

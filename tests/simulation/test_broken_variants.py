@@ -21,7 +21,7 @@ STORES: list[tuple[type[MemoryStore], set[str]]] = [
     (variants.LocksLostOnRetry, {"lock", "fence", "standing"}),
     (variants.FencesStartOver, {"fence"}),
     (variants.ForgetfulAdd, {"lost"}),
-    (variants.SettlesTwice, {"recorded_twice"}),
+    (variants.SettlesTwice, {"recorded_twice", "charge"}),
     (variants.SilentRefusals, {"refusal_recorded"}),
     (variants.ForgetsReleasedAttempts, {"attempt_numbers"}),
     (variants.NoAging, {"rank"}),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+import asyncpg
 import pytest
 
 from holdfast.core.query import Order, TaskFilter
 from holdfast.core.task import Priority, State, TaskId
 from holdfast.stores.postgres import filters, listing
+from holdfast.stores.postgres.queries import queries
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.factories import failure, new_task, new_tasks, stop, success
 from holdfast.testing.suites.base import add, claim, ended, enlist, save
@@ -73,6 +75,37 @@ async def test_a_deep_list_is_the_same_as_a_short_one(
     assert newest == short
     assert oldest == [ids[::-1] for ids in short]
     assert sum(map(len, short)) > 150
+
+
+async def test_children_are_found_by_their_parent_whatever_else_there_is(
+    store: PostgresStore, fresh_database: str
+) -> None:
+    parent = new_task()
+    children = new_tasks(40, parent_id=parent.id)
+    await add(store, parent, *new_tasks(3000), *children, *new_tasks(3000))
+    me = await enlist(store)
+    await save(store, *map(failure, await claim(store, me, limit=7000)))
+    sql = queries("holdfast")
+    db = await asyncpg.connect(fresh_database)
+    try:
+        for states in ({*State}, {State.FAILED, State.CANCELLED}, {State.QUEUED}):
+            where = TaskFilter(parent_id=parent.id, states=frozenset(states))
+            found = await filters.query(db, sql, where)
+            assert found is not None
+            asked = filters.bind(found, sql["ids_of"], sql["newest_first"], limit=10)
+            async with db.transaction():
+                await db.execute(sql["pin"])
+                steps = await db.fetch(f"EXPLAIN {asked.text}", *asked.arguments)
+            text = "\n".join(step[0] for step in steps)
+            assert "Index Cond: (parent_id = " in text, text
+            assert "pkey" not in text, text
+            assert "Seq Scan" not in text, text
+    finally:
+        await db.close()
+
+    retrying = TaskFilter(parent_id=parent.id, states=frozenset({State.RETRYING}))
+    assert await _pages(store, retrying, Order.OLDEST) == [new.id for new in children]
+    assert await store.count(retrying, limit=100) == 40
 
 
 async def test_a_deep_count_is_the_same_as_a_short_one(

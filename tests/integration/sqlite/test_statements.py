@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast.core.query import Order, TaskFilter
-from holdfast.core.task import State, WorkerId
+from holdfast.core.task import State, TaskId, WorkerId
 from holdfast.stores import sqlite
 from holdfast.stores.sqlite import SQLiteStore, numbers, queries
 from holdfast.stores.sqlite.filters import query
@@ -35,6 +35,8 @@ NOUNS = {
     if name.isupper() and isinstance(blocks, dict)
 }
 FOLDER = Path(sqlite.__file__).parent
+PARENT = TaskId("p")
+CHILDREN = "SEARCH task USING INDEX task_parent (parent_id=?)"
 
 
 def test_every_block_is_used_and_every_name_exists() -> None:
@@ -49,7 +51,8 @@ def test_every_block_is_used_and_every_name_exists() -> None:
     }
     used |= {("FILTERS", f"page_{order.name.lower()}") for order in Order}
     used |= {
-        ("FILTERS", name) for name in ("ended_after", "ended_later_than", "edge", "elsewhere_than")
+        ("FILTERS", name)
+        for name in ("ended_after", "ended_later_than", "edge", "elsewhere_than", "child_of")
     }
     used |= {("OPERATIONS", name) for name in OPERATIONS if name.startswith("columns_")}
     used |= {("CLAIMS", "due"), ("CLAIMS", "expired")}
@@ -147,6 +150,13 @@ def test_no_hot_statement_walks_a_table(outside: sqlite3.Connection, name: str) 
         (
             TaskFilter(states=frozenset({State.DEAD_LETTER}), name="x"),
             "SEARCH task USING INDEX task_dead_end (dead_end=?)",
+        ),
+        (TaskFilter(parent_id=PARENT), CHILDREN),
+        (TaskFilter(parent_id=PARENT, states=frozenset({State.FAILED})), CHILDREN),
+        (TaskFilter(parent_id=PARENT, states=frozenset({State.RUNNING})), CHILDREN),
+        (
+            TaskFilter(parent_id=PARENT, ids=(PARENT,)),
+            "SEARCH task USING INDEX sqlite_autoindex_task_1 (id=?)",
         ),
         (
             TaskFilter(states=frozenset({State.RUNNING})),

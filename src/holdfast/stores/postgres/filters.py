@@ -97,7 +97,8 @@ def bind(found: Query, *before_and_after: str, **more: Value) -> BoundStatement:
 
 def is_of_ended(where: TaskFilter) -> bool:
     """Whether its query walks ended tasks, as `d`."""
-    return where.ids is None and where.states is not None and where.states <= TERMINAL
+    is_by_state = where.ids is None and where.parent_id is None
+    return is_by_state and where.states is not None and where.states <= TERMINAL
 
 
 def from_places(sql: Queries, where: TaskFilter) -> str:
@@ -147,7 +148,9 @@ def _ended(sql: Queries, states: frozenset[State]) -> str:
 
 def _places(where: TaskFilter) -> Sequence[str]:
     """Where the tasks asked for must be, if that is known."""
-    if where.ids is not None or not where.states or not where.states <= UNFINISHED:
+    if where.ids is not None or where.parent_id is not None:
+        return ()
+    if not where.states or not where.states <= UNFINISHED:
         return ()
     return sorted({place for state in where.states for place in _PLACES[state]})
 

@@ -53,6 +53,8 @@ def _values(where: TaskFilter) -> Iterator[tuple[str, Value]]:
         match getattr(where, clause.name):
             case None:
                 continue
+            case str() as parent if clause.name == "parent_id" and where.ids is not None:
+                yield "child_of", safe_text(parent)
             case frozenset() as states if _is_one_dead_end(clause.name, states):
                 yield "dead_end", next(iter(states)).value
             case frozenset() as words:
@@ -70,10 +72,13 @@ def _is_one_dead_end(clause: str, words: frozenset[str]) -> bool:
 
 
 def _source(db: sqlite3.Connection, where: TaskFilter) -> str:
-    """Where to look: at the places of the states asked for, if few are there, or at all tasks.
+    """Where to look: at the children of a parent, at the places of the states asked for, if few
+    are there, or at all tasks.
 
     Few, because what is found in places must be sorted. Running tasks are always few.
     """
+    if where.parent_id is not None and where.ids is None:
+        return FILTERS["from_children"]
     if where.ids is not None or not where.states or not where.states <= UNFINISHED:
         return FILTERS["from_all"]
     places = sorted({place for state in where.states for place in _PLACES[state]})

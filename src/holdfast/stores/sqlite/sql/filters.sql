@@ -3,6 +3,9 @@
 -- name: from_all
 FROM task
 
+-- name: from_children
+FROM task INDEXED BY task_parent
+
 -- name: from_places
 -- When there are few tasks in the places asked for, they are found there and not among all.
 FROM (
@@ -118,6 +121,10 @@ task.idempotency_key = :idempotency_key
 
 -- name: parent_id
 task.parent_id = :parent_id
+
+-- name: child_of
+-- Of tasks that are found by their ids.
++task.parent_id = :child_of
 
 -- name: error_type
 task.error ->> 0 = :error_type
