@@ -10,6 +10,7 @@ import typing
 from importlib import import_module as _import
 
 from holdfast.core.attempt import Claim, History, Settlement
+from holdfast.core.events import Emitted
 from holdfast.core.lifecycle import Outcome
 from holdfast.core.query import Page, TaskFilter
 from holdfast.core.retry import RetryPolicy, exponential, fixed
@@ -17,6 +18,7 @@ from holdfast.core.task import Added, Priority, State, Task
 from holdfast.errors import (
     AttemptTimeout,
     ConfigError,
+    EventTimeout,
     Fatal,
     HoldfastError,
     IdempotencyConflict,
@@ -24,6 +26,7 @@ from holdfast.errors import (
     InvalidOption,
     InvalidTransition,
     LeaseLost,
+    NonDeterministic,
     NotInitialised,
     PayloadRefused,
     ResultTimeout,
@@ -31,6 +34,7 @@ from holdfast.errors import (
     SchemaMismatch,
     ServiceError,
     Snooze,
+    StepRefused,
     StoreError,
     StoreRefused,
     StoreUnavailable,
@@ -118,6 +122,8 @@ __all__ = [
     "Context",
     "Debounce",
     "Definition",
+    "Emitted",
+    "EventTimeout",
     "Fair",
     "Fatal",
     "Handle",
@@ -136,6 +142,7 @@ __all__ = [
     "NextRun",
     "NextSettle",
     "NextSubmit",
+    "NonDeterministic",
     "NotInitialised",
     "Outcome",
     "Page",
@@ -151,6 +158,7 @@ __all__ = [
     "Settlement",
     "Snooze",
     "State",
+    "StepRefused",
     "StoreError",
     "StoreRefused",
     "StoreUnavailable",

@@ -23,7 +23,7 @@ from holdfast.core.gate import GateKind
 from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
-from holdfast.core.task import Added, NewTask, Reason, State, Task, TaskId, WorkerId
+from holdfast.core.task import Added, NewTask, State, Task, TaskId, WorkerId
 from holdfast.core.tree import TaskTree, children_in
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
@@ -34,6 +34,7 @@ from holdfast.definitions.new_tasks import TaskMaker
 from holdfast.definitions.readers import read_key, read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
+from holdfast.event_verbs import EventVerbs
 from holdfast.filters import FilterKeywords, chosen_by, dead_unless_told, read_id, where
 from holdfast.fleet import as_now, knows_queue
 from holdfast.flow.children import children_of
@@ -44,7 +45,7 @@ from holdfast.flow.looking import tree_of, with_whole_result
 from holdfast.flow.slicing import Slices
 from holdfast.flow.standing import with_others
 from holdfast.flow.submitting import Composer, refuse_unknown_tasks
-from holdfast.flow.trees import CANCEL_BELOW, START_AGAIN, START_TREE, Trees, is_parent
+from holdfast.flow.trees import START_AGAIN, START_TREE, Trees, is_parent
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, work_for
 from holdfast.ports.store import Store
@@ -65,7 +66,7 @@ ASK_CLOCK_EVERY = 1.0
 T = TypeVar("T")
 
 
-class Client(LimitVerbs):
+class Client(LimitVerbs, EventVerbs):
     """Submits, finds and steers the tasks of one store."""
 
     def __init__(
@@ -280,7 +281,8 @@ class Client(LimitVerbs):
             standing = replace(standing, gate=await with_due(self.store, standing.gate))
         if standing.task.state in CANCELLABLE_AT_ONCE:
             workers = tuple(await self._as_now(standing.workers))
-            standing = replace(standing, workers=workers)
+            waits_for = await self._waits_for(standing.task)
+            standing = replace(standing, workers=workers, waits_for=waits_for)
         return await with_others(self.store, standing)
 
     async def cancel(self, task_id: TaskRef) -> Task:
@@ -290,6 +292,10 @@ class Client(LimitVerbs):
         Asking twice is no error; cancelling what has ended is (`InvalidTransition`).
         """
         wanted = read_id(task_id)
+        found = await self.store.get(wanted)
+        if found is not None and found.state not in TERMINAL and is_parent(found):
+            await self._trees.cancel([wanted])
+            return await self.get(wanted)
         changed = await self._cancel(TaskFilter(ids=(wanted,)), limit=1)
         if changed:
             return keys.shown(changed[0])
@@ -500,8 +506,7 @@ class Client(LimitVerbs):
         announce_cancelled(log, changed)
         parents = [task.id for task in changed if is_parent(task)]
         if parents:
-            about = {"parents": parents, "reason": Reason.CANCELLED}
-            await self._trees.chores.begin(CANCEL_BELOW, about)
+            await self._trees.cancel(parents)
         return changed
 
     async def _started_tree(self, task_id: TaskId) -> bool:

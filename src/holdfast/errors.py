@@ -21,6 +21,9 @@
     │   └── Unsupported           this kind of store, or this executor, cannot do that
     ├── ServiceError              a server refused: no or wrong token, too much; or it failed
     ├── ResultTimeout             the result did not come in time (TimeoutError)
+    ├── EventTimeout              `ctx.wait_for()`: the event did not come in time (TimeoutError)
+    ├── StepRefused               a durable step that cannot be: a name used twice …
+    │   └── NonDeterministic      another step than the one that an earlier attempt recorded there
     └── TaskUnsuccessful          raised by `handle.result()` for a task that did not complete
         ├── TaskFailed            failed or dead_letter; carries the task's error
         └── TaskCancelled         cancelled or expired
@@ -244,6 +247,43 @@ class ServiceError(HoldfastError):
 
 class ResultTimeout(HoldfastError, TimeoutError):
     """The result did not come in time. The task goes on; ask again later."""
+
+
+class EventTimeout(HoldfastError, TimeoutError):
+    """The event that a handler waited for did not come in time. That is recorded: later attempts
+    are told the same, so trying again does not help.
+    """
+
+    def __init__(self, event: str, key: str) -> None:
+        super().__init__(
+            f"event {event!r} with key {key!r} did not come in time. Catch EventTimeout to go on "
+            "without it."
+        )
+        self.event = event
+        self.key = key
+
+
+class StepRefused(HoldfastError):
+    """A durable step, sleep or wait cannot be made like this. The task is not tried again: its code
+    must change first.
+    """
+
+
+class NonDeterministic(StepRefused):
+    """The handler does not go the way that an earlier attempt went: steps were renamed, reordered,
+    put in between or taken out while the task was under way.
+    """
+
+    def __init__(self, number: int, now: str, recorded: str | None, before: int = 0) -> None:
+        there = f"an earlier attempt recorded {recorded} there"
+        if recorded is None:
+            there = f"an earlier attempt recorded it as number {before}"
+        super().__init__(
+            f"number {number} of this handler's steps is {now}, but {there}. What was recorded is "
+            "not used for something else. Bring back the order and the names that the task began "
+            "with (new steps go to the end), or cancel it and submit it anew."
+        )
+        self.number = number
 
 
 class TaskUnsuccessful(HoldfastError):

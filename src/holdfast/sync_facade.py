@@ -75,5 +75,6 @@ class SyncFacade(ClientOwner):
     limit, limit_async = both(Client.limit)
     set_limit, set_limit_async = both(Client.set_limit)
     unset_limit, unset_limit_async = both(Client.unset_limit)
+    emit, emit_async = both(Client.emit)
     prune, prune_async = both(Client.prune)
     doctor, doctor_async = both(Client.doctor)

@@ -141,6 +141,47 @@ def alone_process(ctx: Context, key: str, seconds: float) -> int:
         return ctx.attempt
 
 
+STEPS = 6
+
+
+def say(what: str, task_id: str, step: int) -> None:
+    """A line that outlives this process: a step's effect was made (`did`), or is recorded
+    (`kept`).
+    """
+    file = os.open(log.path.with_name("effects"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    try:
+        os.write(file, f"{what} {task_id} {step}\n".encode())
+    finally:
+        os.close(file)
+
+
+@app.task(name="saga", max_retries=5, retry=soon)
+async def saga(ctx: Context) -> None:
+    for n in range(STEPS):
+        await ctx.step(f"step-{n}", say, "did", ctx.id, n)
+        say("kept", ctx.id, n)
+        if n == 1:
+            await ctx.sleep(0.1)
+        elif n == 3:
+            await ctx.wait_for("go", key=ctx.id)
+
+
+def saga_sync(ctx: Context) -> None:
+    for n in range(STEPS):
+        ctx.step_sync(f"step-{n}", say, "did", ctx.id, n)
+        say("kept", ctx.id, n)
+        if n == 1:
+            ctx.sleep_sync(0.1)
+        elif n == 3:
+            ctx.wait_for_sync("go", key=ctx.id)
+
+
+saga_thread = app.task(name="saga_thread", max_retries=5, retry=soon)(saga_sync)
+saga_process = app.task(name="saga_process", executor="process", max_retries=5, retry=soon)(
+    saga_sync
+)
+
+
 @contextmanager
 def alone(key: str) -> Iterator[None]:
     """Leave a note if anybody else is in here. The kernel keeps the lock, until the process ends at

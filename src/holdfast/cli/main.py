@@ -18,6 +18,7 @@ from holdfast.cli import (
     bench,
     dead,
     doctor,
+    emit,
     limits,
     overview,
     queues,
@@ -67,6 +68,7 @@ for panel, commands in {
         ("worker", worker.worker),
         ("server", serving.server),
         ("submit", submit.submit),
+        ("emit", emit.emit),
         ("demo", demo.demo),
     ),
     "Look and act": (

@@ -169,11 +169,7 @@ def _ended(task: Task, data: Json) -> Answer:
 
 def read_arguments(text: str) -> dict[str, Json]:
     """The arguments as given, or a sentence that says where the JSON goes wrong."""
-    text = sys.stdin.read() if text == "-" else text
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise WrongUsage("invalid_json", _place(text, error)) from None
+    value = read_json(text, "the arguments are")
     if not isinstance(value, dict):
         kind = {list: "a list", str: "text", type(None): "null"}.get(type(value), "a number")
         raise WrongUsage(
@@ -184,12 +180,22 @@ def read_arguments(text: str) -> dict[str, Json]:
     return value
 
 
-def _place(text: str, error: json.JSONDecodeError) -> str:
+def read_json(text: str, what: str) -> Json:
+    """JSON from the command line, or from stdin (`-`)."""
+    text = sys.stdin.read() if text == "-" else text
+    try:
+        value: Json = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise WrongUsage("invalid_json", _place(text, error, what)) from None
+    return value
+
+
+def _place(text: str, error: json.JSONDecodeError, what: str) -> str:
     """Show the line with the mistake and a mark under it."""
     line = text.splitlines()[error.lineno - 1] if text.splitlines() else ""
     start = max(0, error.colno - 40)
     shown = line[start : error.colno + 20]
     return (
-        f"the arguments are no JSON: {error.msg} (line {error.lineno}, column {error.colno}).\n"
+        f"{what} no JSON: {error.msg} (line {error.lineno}, column {error.colno}).\n"
         f"  {shown}\n  {' ' * (error.colno - 1 - start)}^"
     )

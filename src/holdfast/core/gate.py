@@ -9,12 +9,12 @@ no two tasks wait for each other. Who passes when is decided in `passing`.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from holdfast.core.task import TaskId
 
@@ -69,9 +69,9 @@ def key_of(name: str) -> str:
     return name[name.index(":") + 1 :]
 
 
-def place_of(name: str) -> tuple[int, str]:
-    """Where a gate stands in the order of passing."""
-    return (_ORDER[kind_of(name)], name)
+def order_of(kind: GateKind) -> int:
+    """Where gates of a kind stand in the order of passing; among themselves they go by name."""
+    return _ORDER[kind]
 
 
 def to_pass(lock: str | None, gates: Iterable[Gate]) -> tuple[Gate, ...]:
@@ -98,8 +98,12 @@ def gates_text(gates: tuple[Gate, ...]) -> str | None:
 @lru_cache(maxsize=4096)
 def gates_from(text: str | None) -> tuple[Gate, ...]:
     """What `gates_text` wrote."""
-    given = json.loads(text) if text else ()
-    return tuple(Gate(_KINDS[kind], *rest) for kind, *rest in given)
+    return gates_read(json.loads(text) if text else ())
+
+
+def gates_read(given: Iterable[Sequence[Any]]) -> tuple[Gate, ...]:
+    """The same, for whoever has read that JSON already."""
+    return tuple([Gate(_KINDS[kind], *rest) for kind, *rest in given])
 
 
 class Count(NamedTuple):

@@ -13,12 +13,14 @@ until nothing moves. Stores lock gates in that order too, so nobody waits crossw
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Final, NamedTuple
 
-from holdfast.core.gate import PARKED_CAP, Gate, GateKind, GateState, kind_of, place_of
+from holdfast.core.gate import PARKED_CAP, Gate, GateKind, GateState, kind_of, order_of
 from holdfast.core.priority import MICROSECONDS
 from holdfast.core.task import TaskId
 
@@ -53,10 +55,10 @@ class GateRow:
     opened_at: int | None = None
     look_at: int | None = None
     is_kept: bool = True
+    kind: GateKind = field(init=False)
 
-    @property
-    def kind(self) -> GateKind:
-        return kind_of(self.name)
+    def __post_init__(self) -> None:
+        self.kind = kind_of(self.name)
 
     @property
     def allowed(self) -> int:
@@ -66,8 +68,10 @@ class GateRow:
         """How many may pass now, in one step."""
         if self.kind is GateKind.LATCH:
             return 0 if self.opened_at is None else SLICE
-        started = sum(n for n, last in self.starts if last + self.period > now)
-        return max(0, min(SLICE, self.allowed - self.held - started))
+        free = self.allowed - self.held
+        if self.starts:
+            free -= sum(n for n, last in self.starts if last + self.period > now)
+        return max(0, min(SLICE, free))
 
     def hear(self, gate: Gate) -> None:
         """The first who comes says how many may pass, if nobody has."""
@@ -170,9 +174,9 @@ class Parked(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A gate, and the first who stand before it by (rank, id): one more than has room, if there
-    are. `holder` is a lock's if it is ready, has not started, and passed no gate after the lock: it
-    may be overtaken.
+    """A gate, and the first who stand before it by (rank, id): as many as have room, the first in
+    any case, and of a whole slice one more. `holder` is a lock's if it is ready, has not started,
+    and passed no gate after the lock: it may be overtaken.
     """
 
     gate: GateRow
@@ -200,10 +204,11 @@ class Moves:
 
 def next_stage(touched: Iterable[str]) -> tuple[list[str], set[str]]:
     """The gates to go through next, in the order of passing, and those that wait for it."""
-    names = sorted(touched, key=place_of)
-    first = kind_of(names[0])
-    now = [name for name in names if kind_of(name) is first]
-    return now, set(names[len(now) :])
+    by_kind = defaultdict[GateKind, list[str]](list)
+    for name in touched:
+        by_kind[kind_of(name)].append(name)
+    now = sorted(by_kind.pop(min(by_kind, key=order_of)))
+    return now, set(chain.from_iterable(by_kind.values()))
 
 
 def let_pass(lines: Iterable[Line], now: int) -> Moves:

@@ -106,7 +106,7 @@ class Standing:
     explains reads them. `ended_last_minute` is about how many tasks of its queue completed, failed
     or became dead
     letters within the last 60 s; whether those requeued or forgotten since count is the store's
-    choice.
+    choice. `waits_for` is the event that its handler waits for; no store knows it, the client does.
     """
 
     now: datetime
@@ -121,3 +121,4 @@ class Standing:
     awaited: Task | None = None
     children: int | None = None
     culprit: Task | None = None
+    waits_for: str | None = None

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from typing_extensions import TypedDict
 
 from holdfast.core.breaker import BreakerState
+from holdfast.core.events import Emitted
 from holdfast.core.fleet import WorkerInfo, WorkerStatus, shown_capabilities
 from holdfast.core.json_form import TOLD, From, JsonForm
 from holdfast.core.limit_state import LimitChange, LimitState
@@ -210,6 +211,21 @@ class DrainAnswer(TypedDict):
 
     worker_id: str
     drain_requested: Literal[True]
+
+
+@exact
+class EmitAnswer(TypedDict):
+    """What became of an emit: whether it is the first of its event and key, which counts, and how
+    many tasks waited for it.
+    """
+
+    event: str
+    key: str
+    first: bool
+    woken: Count
+
+
+EMITTED = JsonForm(EmitAnswer, Emitted)
 
 
 def _in_order(names: frozenset[str] | None) -> list[str] | None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from holdfast.core.dropping import blame
+from holdfast.core.duration import LONGEST
+from holdfast.core.events import named
 from holdfast.core.fleet import (
     CALLBACKS,
     HTTP,
@@ -22,7 +24,7 @@ from holdfast.core.flow import body_latch, children_latch
 from holdfast.core.gate import GateKind, GateState, key_of
 from holdfast.core.scope import in_words
 from holdfast.core.stats import Standing
-from holdfast.core.task import Reason, State, Task
+from holdfast.core.task import Cause, Reason, State, Task
 from holdfast.core.unfit import UNFIT, is_known
 
 
@@ -95,11 +97,7 @@ def _held_up(standing: Standing) -> list[tuple[str, str]]:
     task = standing.task
     reasons: list[tuple[str, str]] = []
     if task.run_at > standing.now:
-        wait = (task.run_at - standing.now).total_seconds()
-        kind, what = _later(task)
-        reasons.append(
-            (kind, f"{what} at {task.run_at:%Y-%m-%d %H:%M:%S} UTC, in {_duration(wait)}.")
-        )
+        reasons.append(_not_yet(standing))
     if standing.queue_paused:
         reasons.append(
             (
@@ -170,6 +168,22 @@ def _before_latch(standing: Standing, gate: GateState) -> tuple[str, str]:
     if key == body_latch(awaited.id):
         return "parent", f"It starts when the body of its parent has returned: {name}"
     return "dependency", f"It comes after {name}"
+
+
+def _not_yet(standing: Standing) -> tuple[str, str]:
+    """What a task waits for that may not start yet, and until when."""
+    task = standing.task
+    wait = (task.run_at - standing.now).total_seconds()
+    when = f"{task.run_at:%Y-%m-%d %H:%M:%S} UTC, in {_duration(wait)}."
+    if standing.waits_for is not None:
+        event, key = named(standing.waits_for)
+        what = f"It waits for the event {event!r} with key {key!r}"
+        is_endless = wait > LONGEST / 2
+        return "waiting_for_event", f"{what}." if is_endless else f"{what}, at most until {when}"
+    if task.cause is Cause.RESUMED:
+        return "sleeping", f"It sleeps until {when}"
+    kind, what = _later(task)
+    return kind, f"{what} at {when}"
 
 
 def _later(task: Task) -> tuple[str, str]:

@@ -6,7 +6,7 @@ A handler gets it by annotating its first parameter with `Context`, or by callin
     def resize(ctx: Context, path: str) -> None: ...      # submitted as resize.submit(path)
 
 All methods may be called from the handler's thread, coroutine or process; none blocks on the store,
-but for `transaction()`.
+but for `transaction()` and those that are remembered (`step_verbs`).
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ from holdfast.core.trace import trace_id_of, traceparent_of
 from holdfast.definitions.call import Call
 from holdfast.definitions.handle import Handle
 from holdfast.definitions.home import Home
+from holdfast.definitions.step_verbs import StepVerbs
+from holdfast.definitions.steps import Steps
 from holdfast.definitions.stopping import Stopping
 from holdfast.definitions.submittable import Submittable
 from holdfast.errors import HoldfastError, InvalidOption
@@ -105,6 +107,11 @@ class ContextSink(Protocol):
         """The app that its task belongs to."""
         ...
 
+    @property
+    def steps(self) -> Steps:
+        """The attempt's durable steps."""
+        ...
+
     def transaction(self) -> TaskTransaction:
         """The attempt's transaction; there is one for each attempt."""
         ...
@@ -114,7 +121,7 @@ class ContextSink(Protocol):
         ...
 
 
-class Context:
+class Context(StepVerbs):
     """The current attempt, seen from inside its handler."""
 
     __slots__ = ("_claim", "_said", "_sink")

@@ -20,6 +20,7 @@ from holdfast.definitions.backoff import backoff_for
 from holdfast.definitions.call import Call
 from holdfast.definitions.composing import Link
 from holdfast.definitions.gate_makers import GateMaker, Makers, fixed_gates, gates_of, made_gates
+from holdfast.definitions.hints import Unresolved
 from holdfast.definitions.home import Home
 from holdfast.definitions.options import NO_OPTIONS, Executor, Options, SubmitKeywords
 from holdfast.definitions.references import (
@@ -28,10 +29,17 @@ from holdfast.definitions.references import (
     has_references,
     references_in,
 )
-from holdfast.definitions.signature import Signature, Unresolved
+from holdfast.definitions.signature import Signature
 from holdfast.definitions.spec import Spec
 from holdfast.definitions.submittable import Submittable, WithOptions
-from holdfast.errors import Fatal, InvalidArguments, InvalidOption, Retry
+from holdfast.errors import (
+    EventTimeout,
+    Fatal,
+    InvalidArguments,
+    InvalidOption,
+    Retry,
+    StepRefused,
+)
 
 __all__ = ["Definition", "Executor"]
 
@@ -39,6 +47,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 C = TypeVar("C")
 T = TypeVar("T")
+
+_IN_VAIN = (Fatal, InvalidArguments, StepRefused, EventTimeout)
+"""What another attempt would raise again."""
 
 
 class Definition(Submittable[P, R], Generic[P, R, C]):
@@ -152,7 +163,7 @@ class Definition(Submittable[P, R], Generic[P, R, C]):
         """Whether trying again may help. Only what `retry_for` names, if it names something, and
         what the handler itself asks for.
         """
-        if isinstance(error, (Fatal, InvalidArguments, *self.no_retry_for)):
+        if isinstance(error, (*_IN_VAIN, *self.no_retry_for)):
             return False
         return not self.retry_for or isinstance(error, (Retry, *self.retry_for))
 

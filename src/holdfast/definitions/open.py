@@ -18,12 +18,13 @@ from holdfast.codec import digest
 from holdfast.codec.hiding import marked_secrets
 from holdfast.core.fleet import HTTP
 from holdfast.core.payload import check_size, check_value
-from holdfast.core.shown import MARK, masked
+from holdfast.core.shown import FLOW, MARK, masked
 from holdfast.core.task import Json, Task
 from holdfast.definitions.call import Call
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.options import Executor, Options
 from holdfast.definitions.readers import read_name
+from holdfast.definitions.references import NOTHING_LATER, ResultOf
 from holdfast.definitions.spec import Spec
 from holdfast.errors import PayloadRefused
 
@@ -54,12 +55,18 @@ class OpenDefinition(Definition[..., Json, Json]):
         return f"<open task {self.name}>"
 
 
-def open_call(name: str, parameters: Mapping[str, Json], options: Options) -> Call[Any]:
+def open_call(
+    name: str,
+    parameters: Mapping[str, Json],
+    options: Options,
+    later: Mapping[str, ResultOf] = NOTHING_LATER,
+) -> Call[Any]:
     """A call of a task type that somebody else defines."""
     values = dict(parameters)
     check_value(values)
-    if MARK in values:
-        raise PayloadRefused(MARK, "is a name that Holdfast keeps for itself; use another")
+    for ours in (MARK, FLOW):
+        if ours in values:
+            raise PayloadRefused(ours, "is a name that Holdfast keeps for itself; use another")
     # A copy in any case: plain calls are remembered by definition, and these names are endless.
     required = None if options.requires is None else options.requires | {HTTP}
     options = replace(options, requires=required)
@@ -71,6 +78,7 @@ def open_call(name: str, parameters: Mapping[str, Json], options: Options) -> Ca
         options.lock,
         options.unique_key,
         fingerprint,
+        results=tuple((name, each.ref) for name, each in later.items() if not each.is_by_name),
     )
 
 

@@ -187,7 +187,7 @@ class _Planner:
         _refuse_options(part, is_root=parent is None)
         waits = {**waits, **dict.fromkeys(part.chosen.after, part.chosen.when)}
         slot = _Slot(parent, part.said, after=waits)
-        own = NO_OPTIONS if part.chosen is NO_OPTIONS else _times_of(part.chosen)
+        own = NO_OPTIONS if part.chosen is NO_OPTIONS else _without_after(times_of(part.chosen))
         self._times.append(merged(self._times[-1], own))
         if part.said.body is Body.BEFORE:
             assert part.body is not None
@@ -274,7 +274,7 @@ class _Siblings:
             before |= {self._number(name): when for name, when in member.siblings}
             link = member.body if isinstance(member, Composite) else member
             later = link.later if isinstance(link, Link) else {}
-            named = {name: ref for name, ref in later.items() if ref.is_by_name}
+            named = {name: ref for name, ref in later.items() if ref.is_by_name and ref.targets}
             before |= {
                 self._number(name): When.SUCCESS for ref in named.values() for name in ref.targets
             }
@@ -354,15 +354,19 @@ def _link_call(
     later = dict(link.later)
     if slot.parent is None:
         _refuse_names(later)
-    if incoming is not None and (name := link.missing()) is not None:
-        later[name] = ResultOf(incoming.source, (), is_by_name=True)
-        slot.take(name, incoming.source, incoming.slot)
+    for name, ref in later.items():
+        if ref.is_by_name and not ref.targets:
+            slot.take(name, ref.source, slot)  # those of its own children
+    lacks = None if incoming is None else link.missing()
+    if incoming is not None and lacks is not None:
+        later[lacks] = ResultOf(incoming.source, (), is_by_name=True)
+        slot.take(lacks, incoming.source, incoming.slot)
     return link.call(later)
 
 
 def _refuse_names(later: Mapping[str, ResultOf]) -> None:
     for name, ref in later.items():
-        if ref.is_by_name:
+        if ref.is_by_name and ref.targets:
             raise InvalidArguments(
                 f"{name}: result_of({ref.targets[0]!r}) names a member of a composition, and this "
                 "is no member of one. Nothing was submitted.",
@@ -411,8 +415,14 @@ def _source_of(part: Composable[Any]) -> Source:
     return Source.ONE
 
 
-def _times_of(options: Options) -> Options:
+def times_of(options: Options) -> Options:
+    """What options say of when to start, and until when."""
     return Options(**{name: getattr(options, name) for name in _TIMES})
+
+
+def without_times(options: Options) -> Options:
+    """What they say beside."""
+    return replace(options, **{name: getattr(NO_OPTIONS, name) for name in _TIMES})
 
 
 def _without_after(options: Options) -> Options:
@@ -420,4 +430,4 @@ def _without_after(options: Options) -> Options:
     return replace(options, after=(), when=When.SUCCESS)
 
 
-_TIMES: Final = ("delay", "run_at", "expires_in", "expires_at")
+_TIMES: Final = ("delay", "run_at", "expires_in", "expires_at", "after", "when")

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from enum import StrEnum
 from functools import cache
 from typing import Any, TypeVar
+from uuid import UUID
 
 from holdfast.core.duration import parse_duration
 from holdfast.core.fleet import HTTP, is_internal
@@ -111,6 +112,18 @@ def read_word(words: type[W], option: str, value: object) -> W:
             option, f"expected {', '.join(known)}, got {value!r}.{hint(value, known)}"
         )
     return words(text)
+
+
+def read_event(option: str, value: object) -> str:
+    """Read the name of an event."""
+    return read_name(option, value)
+
+
+def read_event_key(option: str, value: object) -> str:
+    """Read which one of the events of a name it is: text, or a number or UUID as text."""
+    if isinstance(value, (int, UUID)) and not isinstance(value, bool):
+        value = str(value)
+    return read_text(option, value, LONGEST_NAME)
 
 
 def read_trace(option: str, value: object) -> str:

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import inspect
 import sys
-import typing
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, TypeVar
 
 from pydantic.errors import PydanticSchemaGenerationError, PydanticUserError
@@ -23,6 +21,7 @@ from holdfast.codec import ArgumentCodec, ResultCodec
 from holdfast.definitions.batch import item_of, result_of
 from holdfast.definitions.batch_context import BatchContext
 from holdfast.definitions.context import Context
+from holdfast.definitions.hints import Unresolved, hint_of
 from holdfast.errors import InvalidArguments, InvalidOption
 
 Parameter = inspect.Parameter
@@ -30,10 +29,6 @@ T = TypeVar("T")
 
 _ONE = ([Parameter.POSITIONAL_ONLY], [Parameter.POSITIONAL_OR_KEYWORD])
 _CONTEXTS = (Context.__name__, BatchContext.__name__)
-
-
-class Unresolved(Exception):
-    """An annotation names something that is not defined (yet)."""
 
 
 class Signature:
@@ -85,14 +80,7 @@ class Signature:
         return _built(partial(ResultCodec, task, result_of(hint) if is_batch else hint), task)
 
     def _hint(self, annotation: Any) -> Any:
-        if annotation is Parameter.empty:
-            return Any
-        holder = SimpleNamespace(__annotations__={"it": annotation})
-        known = getattr(self._function, "__globals__", {})
-        try:
-            return typing.get_type_hints(holder, known, dict(self._local_names), True)["it"]
-        except NameError as error:
-            raise Unresolved(f"{error} (in annotation {annotation!r})") from None
+        return hint_of(self._function, annotation, self._local_names)
 
     def _is_context(self, parameter: Parameter) -> bool:
         annotation = parameter.annotation

@@ -40,7 +40,7 @@ from holdfast.settings import Settings
 
 log = EventLog("holdfast.client")
 
-CANCEL_BELOW: Final = "cancel_below"
+CANCEL_TREE: Final = "cancel_tree"
 START_TREE: Final = "start_tree"
 START_AGAIN: Final = "start_again"
 
@@ -73,7 +73,7 @@ class Trees:
     @property
     def known(self) -> Mapping[str, Do]:
         return {
-            CANCEL_BELOW: self._cancel_below,
+            CANCEL_TREE: self._cancel_tree,
             CANCEL_REST: self._cancel_rest,
             START_TREE: self._start_tree,
             START_AGAIN: self._start_again,
@@ -92,13 +92,18 @@ class Trees:
     async def give_up(self, about: Json) -> None:
         """Cancel a group that will not be stored whole, and let its parent end."""
         parent_id = TaskId(about["parent"])
-        await self._cancel([parent_id], Reason.CANCELLED)
-        await self._cancel_below({"parents": [parent_id], "reason": Reason.CANCELLED})
+        await self._cancel_tree({"parents": [parent_id], "reason": Reason.CANCELLED})
         count = Count(latch_of_children(parent_id), -1)
         await self._store.commit(Changes(uuid4().hex, counts=(count,)))
 
-    async def _cancel_below(self, about: Json) -> None:
+    async def cancel(self, parents: Sequence[TaskId]) -> None:
+        """Cancel these, and all below them."""
+        about = {"parents": list(parents), "reason": Reason.CANCELLED}
+        await self.chores.begin(CANCEL_TREE, about)
+
+    async def _cancel_tree(self, about: Json) -> None:
         reason, waiting = Reason(about["reason"]), [TaskId(one) for one in about["parents"]]
+        await self._cancel(waiting, reason)
         while waiting:
             parent_id, unfinished = waiting.pop(), list[TaskId]()
             # Also below those that are cancelled: this may be the second time.
@@ -122,7 +127,7 @@ class Trees:
             await self._store.commit(Changes(uuid4().hex, records=notes))
             await self._cancel([child.id for child in some], Reason.DEPENDENCY_FAILED)
         parents = [child.id for child in rest if is_parent(child)]
-        await self._cancel_below({"parents": parents, "reason": Reason.DEPENDENCY_FAILED})
+        await self._cancel_tree({"parents": parents, "reason": Reason.DEPENDENCY_FAILED})
 
     async def _cancel(self, ids: Sequence[TaskId], reason: Reason) -> None:
         for start in range(0, len(ids), SLICE):

@@ -150,6 +150,7 @@ class HttpClient:
     retry, retry_async = both(Verbs.retry)
     replay, replay_async = both(Verbs.replay)
     discard, discard_async = both(Verbs.discard)
+    emit, emit_async = both(Verbs.emit)
     stats, stats_async = both(Verbs.stats)
     queues, queues_async = both(Verbs.queues)
     pause, pause_async = both(Verbs.pause)

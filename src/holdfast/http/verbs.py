@@ -7,28 +7,32 @@ import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypedDict, Unpack
+from typing import Any, Final, TypedDict, Unpack
 from urllib.parse import quote
+from uuid import UUID
 
 from holdfast.bounds import BoundWords, read_bounds
 from holdfast.core.attempt import History
 from holdfast.core.duration import Duration
+from holdfast.core.events import Emitted
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.flow import When
+from holdfast.core.ids import is_task_id
 from holdfast.core.lifecycle import is_terminal
 from holdfast.core.limit_state import LimitChange, LimitDetails, LimitPage
 from holdfast.core.limits import UNLIMITED
 from holdfast.core.query import Order
 from holdfast.core.stats import QueueStats, Stats
-from holdfast.core.store_answers import LIMIT, LIMIT_CHANGE, QUEUE, WORKER
+from holdfast.core.store_answers import EMITTED, LIMIT, LIMIT_CHANGE, QUEUE, WORKER
 from holdfast.core.task import Json, Priority, State
 from holdfast.core.task_answers import HISTORY, TREE
 from holdfast.core.tree import TaskTree
 from holdfast.core.why import Why
 from holdfast.definitions.definition import Definition
-from holdfast.definitions.handle import TaskRef
+from holdfast.definitions.handle import Handle, TaskRef
 from holdfast.definitions.options import Options, Tags, Unlimited, read_options
-from holdfast.definitions.readers import read_duration
+from holdfast.definitions.readers import read_duration, read_event, read_event_key
+from holdfast.definitions.step_verbs import EventKey
 from holdfast.errors import ResultTimeout, TaskCancelled, TaskFailed, TaskNotFound
 from holdfast.filters import JSON_WORDS, FilterKeywords, read_id
 from holdfast.http import reading
@@ -38,6 +42,7 @@ from holdfast.http.values import BriefTask, RemotePage, RemoteTask, RemoteToken,
 
 TASKS = "/api/v1/tasks"
 LIMITS = "/api/v1/limits"
+EVENTS = "/api/v1/events"
 FIRST_LOOK, LAST_LOOK = 0.05, 2.0
 """Seconds between two looks at a task whose result is waited for; they grow by half."""
 
@@ -49,8 +54,11 @@ class SubmitWords(TypedDict, total=False):
     """One submit's options, with the words of the local client.
 
     `expires` as a duration counts by this machine's clock. `callback` is a URL that is told when
-    the task has ended. Without `traceparent` the task is part of the running task's trace, or of
-    the current span's: that goes along with every request.
+    the task has ended. `results` gives parameters the results of other tasks, by id. With
+    `children` (`client.call(…)`) it ends after the last of them: they may have a `name`, and come
+    `after` others by theirs; `order`, `on_failure` and `body` are those of `holdfast.batch()`.
+    Without `traceparent` the task is part of the running task's trace, or of the current span's:
+    that goes along with every request.
     """
 
     queue: str | None
@@ -71,6 +79,16 @@ class SubmitWords(TypedDict, total=False):
     traceparent: str | None
     after: TaskRef | Collection[TaskRef] | None
     when: str | When | None
+    results: Mapping[str, TaskRef | Sequence[TaskRef]] | None
+    name: str | None
+    children: Sequence[RemoteCall] | None
+    order: str | None
+    on_failure: str | None
+    body: str | None
+
+
+_COMPOSING: Final = ("results", "name", "children", "order", "on_failure", "body")
+"""Words that are no options of a task, but say what it has to do with others."""
 
 
 class RemoteCall(dict[str, Json]):
@@ -196,6 +214,14 @@ class Verbs:
         """Forget matching tasks for good, dead letters unless `state` says otherwise; how many."""
         return (yield from _act("discard", words, dry_run=dry_run))
 
+    def emit(self, event: str, key: EventKey, payload: Json = None) -> Talk[Emitted]:
+        """Say that something has happened: tasks that wait for this event, or will, go on with the
+        payload. Of several emits of one event and key the first counts.
+        """
+        one = read_event_key("key", key)
+        body = {"event": read_event("event", event), "key": one, "payload": payload}
+        return EMITTED.read((yield from ask("POST", EVENTS, body=body, repeatable=True)))
+
     def stats(self) -> Talk[Stats]:
         """The store in numbers, at most a second old."""
         return reading.stats((yield from ask("GET", "/api/v1/queue/stats")))
@@ -315,7 +341,11 @@ def call(
     name: NamedTask, parameters: Mapping[str, Json] | None, options: SubmitWords
 ) -> RemoteCall:
     """The JSON of a submit; `InvalidOption` names the first option that makes no sense."""
-    read = read_options(options)
+    words: dict[str, Any] = {**options}
+    composing: dict[str, Any] = {w: words.pop(w) for w in _COMPOSING if w in words}
+    names = [] if words.get("after") is None else _names(words)
+    when = words.pop("when", None) if names and not words["after"] else None
+    read = read_options(words)
     given: dict[str, Json] = {
         JSON_WORDS.get(field.name, field.name): getattr(read, field.name) for field in fields(read)
     }
@@ -328,10 +358,26 @@ def call(
         "expires_at": _expiry(read),
         "tags": list(read.tags) or None,
         "required_capabilities": None if read.requires is None else sorted(read.requires),
-        "after": list(read.after) or None,
-        "when": read.when if read.after else None,
+        "after": [*read.after, *names] or None,
+        "when": read.when if read.after else when,
     }
+    given |= composing
+    if composing.get("results") is not None:
+        given["results"] = {name: _refs(ref) for name, ref in composing["results"].items()}
     return RemoteCall({word: value for word, value in given.items() if value is not None})
+
+
+def _names(words: dict[str, Any]) -> list[str]:
+    """Take the names of other children out of `after`."""
+    given = words["after"]
+    many = [given] if isinstance(given, str | UUID | Handle) else list(given)
+    names = [each for each in many if isinstance(each, str) and not is_task_id(each.lower())]
+    words["after"] = [each for each in many if each not in names] or None
+    return names
+
+
+def _refs(given: Any) -> Json:
+    return [str(each) for each in given] if isinstance(given, list | tuple) else str(given)
 
 
 def _expiry(options: Options) -> datetime | None:

@@ -17,10 +17,13 @@ is settled by the `TimeoutEnforcer`, and what its worker sends later is refused.
 
 from holdfast.remote.values import (
     UNSAID,
+    EventWait,
     Heartbeat,
     Registration,
     RemoteResult,
+    RemoteStep,
     ResultStatus,
+    Sleep,
     TakenResult,
     Verdict,
 )
@@ -28,11 +31,14 @@ from holdfast.remote.workers import RemoteWorkers
 
 __all__ = [
     "UNSAID",
+    "EventWait",
     "Heartbeat",
     "Registration",
     "RemoteResult",
+    "RemoteStep",
     "RemoteWorkers",
     "ResultStatus",
+    "Sleep",
     "TakenResult",
     "Verdict",
 ]

@@ -7,7 +7,7 @@ store all the same, which refuses it, notes that in the task's history and count
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import orjson
@@ -15,7 +15,7 @@ import orjson
 from holdfast.codec.hiding import without
 from holdfast.codec.text import storable
 from holdfast.core.attempt import Claim, Refusal
-from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded
+from holdfast.core.lifecycle import Deferred, Failed, Outcome, Released, Stopped, Succeeded
 from holdfast.core.payload import check_size, check_value
 from holdfast.core.task import (
     AttemptEnd,
@@ -35,12 +35,14 @@ from holdfast.flow.bodies import BODY, after_its_body, as_child, is_body_first
 from holdfast.ports.records import one_record
 from holdfast.ports.store import Store
 from holdfast.remote.leases import Leases
+from holdfast.remote.steps import RemoteSteps
 from holdfast.remote.values import UNSAID, RemoteResult, ResultStatus, TakenResult, Verdict
 
 ENDS: dict[ResultStatus, frozenset[AttemptEnd]] = {
     ResultStatus.COMPLETED: frozenset({AttemptEnd.COMPLETED}),
     ResultStatus.FAILED: frozenset({AttemptEnd.ERROR}),
     ResultStatus.RELEASED: frozenset({AttemptEnd.RELEASED, AttemptEnd.CANCELLED}),
+    ResultStatus.DEFERRED: frozenset({AttemptEnd.RELEASED, AttemptEnd.CANCELLED}),
 }
 """How an attempt may stand in the history if this is a repeat of what was said before."""
 
@@ -65,6 +67,7 @@ class Results:
         store: Store,
         leases: Leases,
         judge: Judge,
+        steps: RemoteSteps,
         *,
         max_result: int,
         window: float,
@@ -76,6 +79,7 @@ class Results:
         self._store = store
         self._leases = leases
         self._judge = judge
+        self._steps = steps
         self._max_result = max_result
         self._window = window
         self._keep = keep
@@ -130,15 +134,29 @@ class Results:
                     continue
                 claim = Claim.of(task)._replace(attempt=result.attempt, worker_id=worker_id)
             try:
-                ended.append(self._ended(worker_id, result, claim))
+                ended.append(await self._ended(worker_id, result, claim))
             except PayloadRefused as error:
                 answers[result.task_id] = _answer(result, Verdict.INVALID, str(error))
                 continue
             answers[result.task_id] = _answer(result, Verdict.SAVED)
-        for task_id, refusal in (await self._leases.settle(ended)).items():
+        for task_id, refusal in (await self._settled(ended)).items():
             is_known = leased[task_id] is not None or task_id in tasks
             answers[task_id] = _refused(answers[task_id], refusal, is_known=is_known)
         return [answers[result.task_id] for result in results]
+
+    async def _settled(self, ended: Sequence[tuple[Claim, Outcome]]) -> Mapping[TaskId, Refusal]:
+        """Settle these. What one was about to wait for may have come: it goes on at once."""
+        refused = dict(await self._leases.settle(ended))
+        again = [
+            (claim, Deferred())
+            for claim, outcome in ended
+            if isinstance(outcome, Deferred)
+            and claim.task_id in refused
+            and refused[claim.task_id].conflict is not None
+        ]
+        for claim, _ in again:
+            del refused[claim.task_id]
+        return refused | dict(await self._leases.settle(again))
 
     async def _is_repeat(self, task: Task, worker_id: WorkerId, result: RemoteResult) -> bool:
         """Whether this attempt stands in the history as the worker says now."""
@@ -156,7 +174,7 @@ class Results:
             for attempt in history.attempts
         )
 
-    def _ended(
+    async def _ended(
         self, worker_id: WorkerId, result: RemoteResult, claim: Claim | None
     ) -> tuple[Claim, Outcome]:
         """What the worker says. `PayloadRefused` for a result that no store may hold."""
@@ -171,9 +189,14 @@ class Results:
                 return claim, Failed(error, retry_after=result.retry_after)
             case ResultStatus.RELEASED:
                 return claim, Stopped() if claim.cancel_requested else Released()
+            case ResultStatus.DEFERRED:
+                assert result.until is not None
+                if claim.cancel_requested:
+                    return claim, Stopped()
+                return claim, await self._steps.defer(claim, result.until)
 
     def _success(self, claim: Claim, result: RemoteResult) -> Outcome:
-        success = Succeeded(_encoded(result.result, self._max_result))
+        success = Succeeded(encoded(result.result, self._max_result))
         if not (result.follow_ups or result.children or is_body_first(claim)):
             return success
         trace = traceparent_of(claim.task_id, claim.trace)
@@ -226,7 +249,7 @@ def _claim_of_nothing(worker_id: WorkerId, result: RemoteResult) -> Claim:
     )  # fmt: skip
 
 
-def _encoded(value: Json, limit: int) -> bytes:
+def encoded(value: Json, limit: int) -> bytes:
     """A result as it is stored; the rules are those of payloads."""
     check_value(value, "result")
     result = orjson.dumps(value)

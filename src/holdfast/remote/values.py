@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from holdfast.core.task import Json, NewTask, TaskError, TaskId, WorkerId
 
@@ -13,11 +14,49 @@ UNSAID = 0
 
 
 class ResultStatus(StrEnum):
-    """How an attempt ended, in the worker's words. `released`: handed back, nothing is charged."""
+    """How an attempt ended, in the worker's words. `released`: handed back, nothing is charged;
+    `deferred`: the same, to go on when a sleep is over or an event has come.
+    """
 
     COMPLETED = "completed"
     FAILED = "failed"
     RELEASED = "released"
+    DEFERRED = "deferred"
+
+
+class StepKind(StrEnum):
+    """What was recorded: what a step came to, that a sleep is over, that an event came or did not
+    come in time.
+    """
+
+    STEP = "step"
+    SLEEP = "sleep"
+    EVENT = "event"
+
+
+class RemoteStep(NamedTuple):
+    """What an earlier attempt recorded. `key` and `timed_out` are an event's."""
+
+    name: str
+    kind: StepKind
+    key: str | None = None
+    result: Json = None
+    timed_out: bool = False
+
+
+class Sleep(NamedTuple):
+    """A sleep of an attempt, by a name that is unique in its task."""
+
+    name: str
+    seconds: float
+
+
+class EventWait(NamedTuple):
+    """A wait for an event; without a timeout (seconds) for as long as it takes."""
+
+    event: str
+    key: str
+    timeout: float | None = None
 
 
 class Verdict(StrEnum):
@@ -46,7 +85,7 @@ class RemoteResult:
     """How one attempt ended. `result` is for `completed`, `error` for `failed`; `retry_after`
     (seconds) wins over the task's backoff. `attempt` may be `UNSAID`. `follow_ups` are stored if
     and only if a success is; those without a trace belong to that of the task. So are `children`,
-    after which the task ends.
+    after which the task ends. `until` is for `deferred`.
     """
 
     task_id: TaskId
@@ -57,6 +96,7 @@ class RemoteResult:
     retry_after: float | None = None
     follow_ups: Sequence[NewTask] = ()
     children: Sequence[NewTask] = ()
+    until: Sleep | EventWait | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from holdfast.announcing import Announcer
+from holdfast.asyncio_tools.shield import to_the_end
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.fleet import HTTP, WorkerInfo, WorkerStatus, held_by, is_internal
 from holdfast.core.query import running_on
@@ -28,8 +29,9 @@ from holdfast.remote.leases import Leases
 from holdfast.remote.polls import Polls
 from holdfast.remote.registrations import Registrations, RemoteWorker
 from holdfast.remote.results import Results
+from holdfast.remote.steps import RemoteSteps
 from holdfast.remote.timeouts import TimeoutEnforcer
-from holdfast.remote.values import Heartbeat, Registration, RemoteResult, TakenResult
+from holdfast.remote.values import Heartbeat, Registration, RemoteResult, RemoteStep, TakenResult
 from holdfast.settings import EVERY_QUEUE, Settings
 
 log = EventLog("holdfast.remote")
@@ -81,10 +83,12 @@ class RemoteWorkers:
             needs_payload=self.breakers.needs_payload,
         )
         self._registrations = Registrations(store, heartbeat=settings.heartbeat)
+        self._steps = RemoteSteps(store, keep=settings.retention)
         self._results = Results(
             store,
             self._leases,
             judge,
+            self._steps,
             max_result=settings.max_result,
             window=settings.idempotency_window,
             keep=settings.dead_letter_retention,
@@ -168,6 +172,14 @@ class RemoteWorkers:
             return await self._polls.poll(_now_able(worker, capabilities), limit=limit, wait=wait)
         except WorkerGone:
             self._registrations.forget(worker_id)
+            raise
+
+    async def recorded(self, claims: Sequence[Claim]) -> Mapping[TaskId, Sequence[RemoteStep]]:
+        """What earlier attempts of these recorded; if that cannot be read, the claims go back."""
+        try:
+            return await self._steps.recorded(claims)
+        except BaseException:
+            await to_the_end(self.give_back(claims))
             raise
 
     async def give_back(self, claims: Sequence[Claim]) -> None:

@@ -53,6 +53,7 @@ _SUBMIT: Final = Rule((Scope.SUBMIT,), WhenBound.OWN)
 _STEER_ONE: Final = Rule((Scope.SUBMIT, Scope.OPERATE), WhenBound.OWN)
 _STEER: Final = Rule((Scope.OPERATE,), WhenBound.OWN)
 _READ_ALL: Final = Rule((Scope.READ,), WhenBound.REFUSED)
+_SUBMIT_ALL: Final = Rule((Scope.SUBMIT,), WhenBound.REFUSED)
 _STEER_ALL: Final = Rule((Scope.OPERATE,), WhenBound.REFUSED)
 _ADMIN: Final = Rule((Scope.ADMIN,), WhenBound.REFUSED)
 _WORKER: Final = Rule((Scope.WORKER,), WhenBound.OWN)
@@ -68,6 +69,8 @@ TABLE: Final[Mapping[str, Mapping[str, Rule | None]]] = {
     f"{TASKS}/{{task_id}}/retry": {"POST": _STEER_ONE},
     f"{TASKS}/{{task_id}}/attempts": {"GET": _READ},
     f"{TASKS}/{{task_id}}/events": {"GET": _READ},
+    f"{TASKS}/{{task_id}}/children": {"GET": _READ},
+    f"{TASKS}/{{task_id}}/tree": {"GET": _READ},
     f"{TASKS}/{{task_id}}/why": {"GET": _READ},
     "/api/v1/queue/stats": {"GET": _READ_ALL},
     "/api/v1/queues": {"GET": _READ_ALL},
@@ -81,6 +84,7 @@ TABLE: Final[Mapping[str, Mapping[str, Rule | None]]] = {
     "/api/v1/dead-letters/replay": {"POST": _STEER},
     "/api/v1/dead-letters/discard": {"POST": _STEER},
     "/api/v1/dead-letters/{task_id}/replay": {"POST": _STEER},
+    "/api/v1/events": {"POST": _SUBMIT_ALL},
     "/api/v1/tokens": {"GET": _ADMIN, "POST": _ADMIN},
     "/api/v1/tokens/{token_id}": {"DELETE": _ADMIN},
     "/internal/workers/register": {"POST": _WORKER},

@@ -29,6 +29,7 @@ from holdfast.server.problems import Problems, Refused
 from holdfast.server.routes import (
     actions,
     dead_letters,
+    emit,
     health,
     limits,
     queues,
@@ -51,6 +52,7 @@ ROUTERS = (
     workers.routes.router,
     workers_http.routes.router,
     dead_letters.routes.router,
+    emit.routes.router,
     tokens.routes.router,
     health.router,
 )

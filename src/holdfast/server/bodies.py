@@ -18,14 +18,17 @@ from typing import Final
 import orjson
 from starlette.requests import Request
 
+from holdfast.core.flow import DEEPEST as NESTED
 from holdfast.core.payload import MAX_DEPTH, MAX_INT, MIN_INT
 from holdfast.core.task import Json
 from holdfast.server.problems import Refused
 
 JSON: Final = "application/json"
 LINES: Final = "application/x-ndjson"
-DEEPEST: Final = MAX_DEPTH + 4
-"""Arguments may be `MAX_DEPTH` deep; around them are an object and a list."""
+DEEPEST: Final = MAX_DEPTH + 4 + 2 * (NESTED + 2)
+"""Arguments may be `MAX_DEPTH` deep; around them are an object and a list, for every level of
+children. Two levels more can be read, so that they are refused by name.
+"""
 MOST_VALUES: Final = 1_000_000
 """A few bytes of JSON can take a hundred bytes of memory, so values are counted before parsing."""
 SMALL: Final = 1024 * 1024

@@ -8,7 +8,7 @@ schema, and says of texts and integers what no store could hold.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any, Final
 
@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from holdfast.app import Holdfast
+from holdfast.core.flow import BATCH
 from holdfast.core.payload import MAX_INT, MIN_INT
 from holdfast.core.task import Json
 from holdfast.definitions.options import NO_OPTIONS
@@ -100,7 +101,11 @@ def _describe_submit(
     if holdfast.settings.open_queues:
         schemas["Submit.open"] = _open(sorted(holdfast.settings.open_queues), holdfast)
         variants.append({"$ref": REFERENCE.format(model="Submit.open")})
-    one: Json = {"anyOf": variants} if variants else {"$ref": REFERENCE.format(model="Submit")}
+    one: Json = {"$ref": REFERENCE.format(model="Submit")}
+    if variants:
+        schemas["Submit.batch"] = _batch()
+        one = {"anyOf": [*variants, {"$ref": REFERENCE.format(model="Submit.batch")}]}
+        _describe_children(schemas, one["anyOf"])
     schemas["SubmitOne"] = one
     reference = {"$ref": REFERENCE.format(model="SubmitOne")}
     many = {"type": "array", "items": reference, "minItems": 1, "maxItems": MOST_AT_ONCE}
@@ -112,6 +117,27 @@ def _describe_submit(
     schemas["Result"] = result = deepcopy(schemas["Result"])
     for brought in ("follow_ups", "children"):
         result["properties"][brought]["anyOf"][0]["items"] = reference
+
+
+def _describe_children(schemas: dict[str, Json], variants: Sequence[Json]) -> None:
+    """The same tasks as children: each may have a name, too."""
+    name = schemas["Child"]["properties"]["name"]
+    children = []
+    for variant in variants:
+        model = variant["$ref"].rpartition("/")[2]
+        own = deepcopy(schemas[model])
+        own["properties"]["name"] = name
+        schemas[f"Child{model.removeprefix('Submit')}"] = own
+        children.append({"$ref": REFERENCE.format(model=f"Child{model.removeprefix('Submit')}")})
+    schemas["Child"] = {"anyOf": children}
+
+
+def _batch() -> Json:
+    """A parent that only waits for its children."""
+    own = {"task_type": {"const": BATCH, "type": "string"}}
+    variant = _variant("A parent that only waits for its children.", own, {"maxProperties": 0})
+    variant["required"] = ["task_type", "children"]
+    return variant
 
 
 MOST_EXAMPLES: Final = 5

@@ -21,8 +21,17 @@ from holdfast.core.token import Bounds, Scope, Token
 from holdfast.core.tree import TaskTree
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
-from holdfast.errors import TaskNotFound
+from holdfast.definitions.planning import BODYLESS
+from holdfast.errors import IdempotencyConflict, InvalidOption, TaskNotFound
 from holdfast.filters import read_id
+from holdfast.server.compositions import (
+    Part,
+    as_composable,
+    bounded,
+    calls_of,
+    conflict,
+    refusal_of_links,
+)
 from holdfast.server.limits import Windows
 from holdfast.server.problems import Refused
 
@@ -42,24 +51,58 @@ class Reach:
         needs_mark = not self.may_operate and token.bounds.owner is None
         self._mark = token.digest if needs_mark else None
 
-    def bounded(self, call: Call[Any]) -> Call[Any]:
-        """The call as this token may make it; `Refused` (403) if it may not."""
+    def bounded(self, part: Part) -> Part:
+        """The part as this token may submit it; `Refused` (403) if it may not."""
+        return bounded(part, self._bounded)
+
+    def _bounded(self, call: Call[Any]) -> Call[Any]:
         if call.options.callback is not None:
             call = replace(call, options=replace(call.options, signer=self._token.id))
         return _bounded(call, self._bounds)
 
-    async def submit_many(
-        self, calls: Sequence[Call[Any]], traceparent: str | None
-    ) -> Sequence[Added]:
-        """Store tasks that are `bounded`, all or none; `traceparent` came with the request."""
+    async def submit_many(self, parts: Sequence[Part], traceparent: str | None) -> Sequence[Added]:
+        """Store what is `bounded`, all or none; `traceparent` came with the request. One answer for
+        each: of a composition, that of its outermost task.
+        """
+        calls = [part for part in parts if isinstance(part, Call)]
+        if len(calls) < len(parts):
+            return await self._submit_parts(parts, traceparent)
+        await self._refuse_to_wait_for_others(calls)
         self.count(len(calls))
-        return await self._client.submit_many(calls, mark=self._mark, traceparent=traceparent)
+        try:
+            return await self._client.submit_many(calls, mark=self._mark, traceparent=traceparent)
+        except InvalidOption as error:
+            raise refusal_of_links(error) if error.option == "after" else error from None
 
-    def follow_up(self, call: Call[Any]) -> Sequence[NewTask]:
+    async def _submit_parts(
+        self, parts: Sequence[Part], traceparent: str | None
+    ) -> Sequence[Added]:
+        calls = [call for part in parts for call in calls_of(part)]
+        await self._refuse_to_wait_for_others(calls)
+        self.count(len(calls))
+        whole = [as_composable(part) for part in parts]
+        try:
+            return await self._client.submit_parts(whole, mark=self._mark, traceparent=traceparent)
+        except IdempotencyConflict:
+            raise
+        except InvalidOption as error:
+            raise refusal_of_links(error) from None
+
+    async def _refuse_to_wait_for_others(self, calls: Sequence[Call[Any]]) -> None:
+        """A bound token cannot find out by waiting how tasks ended that are not its own."""
+        if self._bounds.is_narrow:
+            for call in calls:
+                for each in call.waits_for:
+                    await self.get(each.task_id)
+
+    def follow_up(self, part: Part) -> Sequence[NewTask]:
         """A task to be stored with the end of an attempt, if this token may submit it, and the
         notice that it may want sent. If it names no trace, it has none yet.
         """
-        new = self._client.new_tasks([self.bounded(call)], self._mark)
+        call = self.bounded(part)
+        if not isinstance(call, Call):
+            raise conflict("children", "a task that is brought along has none of its own")
+        new = self._client.new_tasks([call], self._mark)
         return [task._replace(trace=call.options.traceparent) for task in new]
 
     def count(self, submitted: int) -> None:
@@ -141,7 +184,8 @@ def _bounded(call: Call[Any], bounds: Bounds) -> Call[Any]:
             "task_type", f"submits {_listed(bounds.names)}, not {definition.name!r}"
         )
     queue = options.queue or definition.queue
-    if bounds.queues is not None and queue not in bounds.queues:
+    is_elsewhere = definition is BODYLESS and options.queue is None  # where its first child is
+    if bounds.queues is not None and queue not in bounds.queues and not is_elsewhere:
         raise _out_of_bounds("queue", f"submits into {_listed(bounds.queues)}, not {queue!r}")
     changes: dict[str, Any] = {}
     if bounds.owner is not None:

@@ -22,7 +22,7 @@ SPELLED: Final = ConfigDict(extra="forbid")
 """For queries, where everything is text."""
 EXACT: Final = 2**53
 """Up to here a float is the integer it looks like."""
-FREE: Final = frozenset({"parameters", "result"})
+FREE: Final = frozenset({"parameters", "result", "payload"})
 """Members that hold whatever the client likes."""
 MOST_MEMBERS: Final = 50_000
 REFERENCE: Final = "#/components/schemas/{model}"
@@ -38,7 +38,11 @@ class Shape(Generic[T]):
         self._adapter: TypeAdapter[T] = TypeAdapter(kind)
         self._check = self._adapter.validator.validate_python
         schema = self._adapter.json_schema(ref_template=REFERENCE)
-        self.definitions: Mapping[str, Json] = schema.pop("$defs", {})
+        inner: Mapping[str, Json] = schema.pop("$defs", {})
+        if nullable:
+            inner = {name: with_nulls(each) if "properties" in each else each
+                     for name, each in inner.items()}  # fmt: skip
+        self.definitions = inner
         self.schema: Mapping[str, Json] = with_nulls(schema) if nullable else schema
         properties = schema.get("properties", {})
         self._names = tuple(properties)

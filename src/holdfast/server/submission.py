@@ -1,4 +1,4 @@
-"""From a submitted body to a call that the client can store."""
+"""From a submitted body to a call, or a composition, that the client can store."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
+from holdfast.core.flow import BATCH, Body, Source, When
 from holdfast.core.task import Json
 from holdfast.definitions.call import Call
+from holdfast.definitions.composing import Composable, Composite, Members
 from holdfast.definitions.open import open_call
 from holdfast.definitions.options import NO_OPTIONS, Options, read_options
+from holdfast.definitions.planning import times_of, without_times
+from holdfast.definitions.references import NOTHING_LATER, ResultOf
 from holdfast.definitions.registry import AnyDefinition, Registry
 from holdfast.errors import (
     HoldfastError,
@@ -20,8 +24,18 @@ from holdfast.errors import (
     PayloadRefused,
     UnknownTask,
 )
+from holdfast.server.compositions import (
+    WORDS,
+    MadeLink,
+    Part,
+    conflict,
+    is_id,
+    refuse_strangers,
+    results_of,
+    said_of,
+)
 from holdfast.server.instants import read_instant
-from holdfast.server.models.tasks import Submit
+from holdfast.server.models.tasks import Child, Submit
 from holdfast.server.problems import Refused, field_of, located
 from holdfast.server.shape import Shape, with_whole_numbers
 from holdfast.settings import Settings
@@ -29,6 +43,8 @@ from holdfast.settings import Settings
 SUBMIT: Final = Shape(Submit, nullable=True)
 ROOM: Final = 64 * 1024
 """What a task may hold beside its parameters."""
+LINKING: Final = frozenset({"after", "results", "order", "on_failure", "body"})
+"""What says that a task has to do with others."""
 MOST_AT_ONCE: Final = 10_000
 """An array is one transaction: more than this would hold up others. A stream has no such limit."""
 
@@ -42,17 +58,86 @@ class Submissions:
         self._registry = registry
         self._settings = settings
 
-    def one(self, body: Json) -> Call[Any]:
-        """The call that a body describes."""
+    def part(self, body: Json, *, is_large: bool = False) -> Part:
+        """The call that a body describes, or the composition. Of one that `is_large` each task is
+        measured.
+        """
         wanted = SUBMIT.read(body)
+        if "children" in wanted:
+            return self._parent(wanted, is_large=is_large)
+        if is_large:
+            self.refuse_large(len(orjson.dumps(body)))
+        if wanted.keys().isdisjoint(LINKING) and wanted["task_type"] != BATCH:
+            return self._call(wanted, NOTHING_LATER)
+        link = self._link(wanted)
+        for name, ref in link.later.items():
+            if ref.is_by_name:
+                raise conflict(f"results.{name}", "names children, and there are none")
+        if link.siblings:
+            raise conflict("after", "expected ids: there are no other children that it could name")
+        return link.made
+
+    def _parent(self, wanted: Submit | Child, *, is_large: bool) -> Composite[Any]:
+        """A task with children. When it may start is said of all of them."""
+        said = said_of(wanted)
+        if is_large:
+            self.refuse_large(len(orjson.dumps({**wanted, "children": []})))
+        members = []
+        for n, child in enumerate(wanted["children"]):
+            try:
+                members.append(self._child(child, is_large=is_large))
+            except (HoldfastError, Refused) as error:
+                raise located(error, f"children[{n}]") from None
+        link, chosen = None, self._options(wanted)
+        if said.body is not Body.NONE:
+            link = self._link(wanted, takes_children=said.body is Body.AFTER)
+            chosen = times_of(chosen)
+        elif wanted.get("parameters") or wanted.get("results"):
+            raise conflict("parameters", f"a task of the type {BATCH!r} takes none")
+        many = Members("children", members)
+        return Composite(label="parent", members=many, said=said, body=link, chosen=chosen)
+
+    def _child(self, wanted: Child, *, is_large: bool) -> Composable[Any]:
+        part: Composable[Any]
+        if "children" in wanted:
+            part = self._parent(wanted, is_large=is_large)
+        else:
+            if is_large:
+                self.refuse_large(len(orjson.dumps(wanted)))
+            part = self._link(wanted)
+        names = [each for each in wanted.get("after", ()) if not is_id(each)]
+        part = part.after(*names, when=wanted.get("when", When.SUCCESS))
+        return part.named(wanted["name"]) if "name" in wanted else part
+
+    def _link(self, wanted: Submit | Child, *, takes_children: bool | None = None) -> MadeLink:
+        """A task that has to do with others. None for `takes_children`: it has none."""
+        if takes_children is None:
+            refuse_strangers(wanted)
+        later = results_of(wanted)
+        definition = self._registry.get(wanted["task_type"])
+        if takes_children and definition is not None:
+            name = definition.missing({*wanted.get("parameters", {}), *later})
+            if name is not None:
+                later[name] = ResultOf(Source.CHILDREN, (), is_by_name=True)
+        for name, ref in later.items():
+            if ref.source is Source.CHILDREN and not takes_children:
+                raise conflict(f"results.{name}", "takes the results of children that end before")
+        call = self._call(wanted, later)
+        if takes_children is not None:
+            call = replace(call, options=without_times(call.options))
+        names = [] if "children" in wanted else wanted.get("after", [])
+        siblings = tuple((each, call.options.when) for each in names if not is_id(each))
+        return MadeLink.of(call, refs=later, siblings=siblings)
+
+    def _call(self, wanted: Submit | Child, later: Mapping[str, ResultOf]) -> Call[Any]:
         name, parameters = wanted["task_type"], wanted.get("parameters", {})
         named = 2 if "parameters" in wanted else 1
         options = NO_OPTIONS if len(wanted) == named else self._options(wanted)
         definition = self._registry.get(name)
         if definition is not None:
-            return _known(definition, parameters, options)
+            return _known(definition, parameters, options, later)
         if (options.queue or "default") in self._settings.open_queues:
-            return open_call(name, parameters, options)
+            return open_call(name, parameters, options, later)
         if not self._registry and not self._settings.open_queues:
             raise Refused(
                 409,
@@ -62,11 +147,13 @@ class Submissions:
             )
         raise UnknownTask(name, suggestion=self._registry.suggest(name))
 
-    def _options(self, wanted: Submit) -> Options:
+    def _options(self, wanted: Submit | Child) -> Options:
         """The options in a body whose form was checked. Their words are known to `read_options`."""
-        given: dict[str, Any] = {**wanted}
-        del given["task_type"]
-        given.pop("parameters", None)
+        given: dict[str, Any] = {name: each for name, each in wanted.items() if name not in WORDS}
+        if "after" in given:
+            given["after"] = [each for each in given["after"] if is_id(each)]
+            if not given["after"] and len(wanted["after"]) > 0:
+                given.pop("when", None)
         for word in given.keys() & {"run_at", "expires_at"}:
             given[word] = read_instant(word, given[word])
         if "retry" in given:
@@ -90,9 +177,9 @@ class Submissions:
             )
 
     def many(
-        self, bodies: Sequence[Json], size: int, made: Callable[[Call[Any]], T], at: str = ""
+        self, bodies: Sequence[Json], size: int, made: Callable[[Part], T], at: str = ""
     ) -> list[T]:
-        """What is `made` of the calls of an array, which was `size` bytes long. `at` is where it
+        """What is `made` of the parts of an array, which was `size` bytes long. `at` is where it
         stands in a larger body.
         """
         if not 1 <= len(bodies) <= MOST_AT_ONCE:
@@ -102,21 +189,26 @@ class Submissions:
         many: list[T] = []
         for n, body in enumerate(bodies):
             try:
-                if size > self._settings.max_payload:
-                    self.refuse_large(len(orjson.dumps(body)))
-                many.append(made(self.one(body)))
+                many.append(made(self.part(body, is_large=size > self._settings.max_payload)))
             except (HoldfastError, Refused) as error:
                 raise located(error, f"{at}[{n}]", index=n) from None
         return many
 
 
 def _known(
-    definition: AnyDefinition, parameters: Mapping[str, Json], options: Options
+    definition: AnyDefinition,
+    parameters: Mapping[str, Json],
+    options: Options,
+    later: Mapping[str, ResultOf],
 ) -> Call[Any]:
+    for name in later:
+        if name in parameters or name not in definition.parameters:
+            why = "is in `parameters` too" if name in parameters else "is no parameter of this task"
+            raise conflict(f"results.{name}", why)
     try:
-        return definition.make_json_call(parameters, options, strict=True)
+        return definition.make_json_call(parameters, options, strict=True, later=later)
     except InvalidArguments:
         whole = with_whole_numbers(parameters)
         if whole is parameters:
             raise
-        return definition.make_json_call(whole, options, strict=True)
+        return definition.make_json_call(whole, options, strict=True, later=later)

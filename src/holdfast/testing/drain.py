@@ -24,6 +24,7 @@ from holdfast.core.attempt import Claim, Report
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.lifecycle import (
     UNFINISHED,
+    Deferred,
     Dropped,
     Failed,
     Outcome,
@@ -35,10 +36,12 @@ from holdfast.core.lifecycle import (
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import Json, State, TaskError, TaskId, WorkerId
 from holdfast.definitions.context import Context, enter_context
+from holdfast.definitions.steps import Deferral, StepHost
 from holdfast.engine.judging import Judge, bringing, refused_follow_up
 from holdfast.errors import HoldfastError
 from holdfast.flow.bodies import after_its_body, is_body_first
 from holdfast.flow.starting import Starter, must_look
+from holdfast.flow.stored_steps import StoredSteps
 from holdfast.flow.trees import Trees
 from holdfast.ports.store import Store
 from holdfast.testing.clock import FakeClock
@@ -203,7 +206,7 @@ class Drain:
                 ended.append((one, looked_at))
         if may_run:
             whole = BatchClaim.gathered(may_run) if isinstance(claim, BatchClaim) else may_run[0]
-            ended += await self._attempted(whole, reports, raised)
+            ended += await self._attempted(store, whole, reports, raised)
         await store.report(reports)
         ran = [await self._ended(store, one, outcome) for one, outcome in ended]
         failed = [outcome for _, outcome in ended if isinstance(outcome, (Failed, Unfit))]
@@ -212,7 +215,7 @@ class Drain:
         return ran
 
     async def _attempted(
-        self, claim: Claim, reports: list[Report], raised: list[Exception]
+        self, store: Store, claim: Claim, reports: list[Report], raised: list[Exception]
     ) -> list[tuple[Claim, Outcome]]:
         """Run the handler, and say how each attempt ended."""
         definition = self._app.registry.get(claim.name)
@@ -221,7 +224,8 @@ class Drain:
         if isinstance(claim, BatchClaim):
             run: Run = BatchRun(claim, definition, reports.append)
         else:
-            run = Run(claim, definition, None, reports.append)
+            host = self._step_host(store)
+            run = Run(claim, definition, None, reports.append, step_host=host)
         execute = around_run(self._app.registry, lambda run: _attempt(run, raised.append))
         outcome = await execute(run)
         if isinstance(run, BatchRun):
@@ -244,11 +248,17 @@ class Drain:
             error=outcome.error if isinstance(outcome, _WITH_ERROR) else None,
         )
 
+    def _step_host(self, store: Store) -> StepHost:
+        settings = self._app.settings
+        return StoredSteps(store, settings.max_result, settings.retention)
+
     async def _save(self, store: Store, claim: Claim, outcome: Outcome) -> State:
         judge = Judge(self._app.registry, self._app.settings, draw=_no_jitter)
         settlement = around_settle(self._app.registry, judge.settle)(claim, outcome)
         for refusal in await store.save([settlement]):
-            settlement = judge.settle(claim, refused_follow_up(refusal))
+            sleeps = isinstance(outcome, Deferred) and outcome.behind is None
+            again = Deferred() if sleeps else refused_follow_up(refusal)
+            settlement = judge.settle(claim, again)
             await store.save([settlement])
         task = await store.get(claim.task_id)
         return settlement.state if task is None else task.state
@@ -261,6 +271,8 @@ async def _attempt(run: Run, raised: Callable[[Exception], None]) -> Outcome:
     try:
         async with limit:
             value = await _called(run)
+    except Deferral as deferral:
+        return judge(definition, run.claim.payload, deferral)
     except Exception as error:  # noqa: BLE001 - whatever a handler raises is the task's outcome
         if limit.expired():
             run.stop(StopReason.TIMED_OUT)
@@ -278,7 +290,8 @@ async def _called(run: Run) -> Any:
     variables.run(enter_context, context)
     value = variables.run(definition.start, context, run.claim.payload)
     if definition.is_async:
-        return await asyncio.get_running_loop().create_task(value, context=variables)
+        run.line = task = asyncio.get_running_loop().create_task(value, context=variables)
+        return await task
     return value
 
 

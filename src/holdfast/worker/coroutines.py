@@ -100,6 +100,7 @@ class CoroutineRunner:
         assert task is not None
         stopping = _Stopping(self._loop, run, task, self._still_runs)
         run.on_stop = stopping.begin
+        run.line = task
         self._deadlines.watch(run)
         try:
             value = await _drive(rest, stopping)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim, Refusal, Settlement
 from holdfast.core.chore import has_chores
-from holdfast.core.lifecycle import Outcome, Succeeded, settle
+from holdfast.core.lifecycle import Deferred, Outcome, Succeeded, settle
 from holdfast.core.task import TaskId
 from holdfast.definitions.registry import Registry
 from holdfast.engine.judging import Judge, no_retry, refused_follow_up
@@ -24,6 +24,7 @@ class _Remembered(NamedTuple):
 
     claim: Claim
     is_forgotten: bool
+    sleeps: bool = False
 
 
 class Outcomes:
@@ -58,7 +59,7 @@ class Outcomes:
             self._breakers.ended(claim, outcome)
         if isinstance(outcome, Succeeded):
             settlement = settle(claim, outcome, backoff=no_retry, crash_limit=1)
-            is_forgotten = claim.name in self._forgetful
+            is_forgotten, sleeps = claim.name in self._forgetful, False
             must_remember = is_forgotten or claim.lock is not None or outcome.also is not None
             if self._announcer.open:
                 self._announcer.completed(claim)
@@ -68,9 +69,12 @@ class Outcomes:
             must_remember = (
                 claim.lock is not None or settlement.cause is not None or has_chores(settlement)
             )
+            sleeps = isinstance(outcome, Deferred) and outcome.behind is None
             self._announcer.ended(claim, settlement)
         if must_remember:
-            self._remembered[claim.task_id, claim.attempt] = _Remembered(claim, is_forgotten)
+            self._remembered[claim.task_id, claim.attempt] = _Remembered(
+                claim, is_forgotten, sleeps
+            )
         self._save(settlement)
         return settlement
 
@@ -86,10 +90,12 @@ class Outcomes:
             self._waker.let_go()
 
     def clashed(self, refusal: Refusal) -> None:
-        """What its handler submitted cannot be, so neither can its success."""
+        """What its handler submitted cannot be, so neither can its success. What it was about to
+        wait for has come: then it goes on at once.
+        """
         known = self._remembered.pop((refusal.task_id, refusal.attempt), None)
         if known is not None:
-            self.enter(known.claim, refused_follow_up(refusal))
+            self.enter(known.claim, Deferred() if known.sleeps else refused_follow_up(refusal))
 
     def saved(self, settlements: Sequence[Settlement]) -> None:
         """These are on disk: whatever they made ready may start."""

@@ -42,6 +42,7 @@ from holdfast.worker.requests import RequestWatch
 from holdfast.worker.run import Run, Runner
 from holdfast.worker.settler import Settler
 from holdfast.worker.slots import Slots
+from holdfast.worker.steps import WorkerSteps
 from holdfast.worker.threads import ThreadRunner
 from holdfast.worker.transactions import WorkerTransactionHost
 
@@ -86,6 +87,7 @@ class Parts:
             on_lost=self._lost,
         )
         self.reporter = Reporter(store, loop, self.membership.refused)
+        self.steps = WorkerSteps(store, loop, settings, self.membership.refused)
         self.settler = Settler(
             store,
             self.reporter,
@@ -130,6 +132,7 @@ class Parts:
             announcer=self._announcer,
             stop_grace=settings.stop_grace,
             host=WorkerTransactionHost(store, loop, self.reporter, self.outcomes.completed),
+            step_host=self.steps,
         )
         self.feeder = Feeder(
             store,
@@ -177,6 +180,7 @@ class Parts:
             self._count()
         for runner in self._elsewhere.values():
             await runner.close()
+        await self.steps.close()
 
     # The parts know each other in a circle; these are called only once all of them are made.
 

@@ -25,6 +25,7 @@ from holdfast.core.lifecycle import Outcome
 from holdfast.core.task import Cost, Progress
 from holdfast.definitions.context import Context
 from holdfast.definitions.definition import Definition
+from holdfast.definitions.steps import StepHost
 from holdfast.definitions.stopping import Stopping
 from holdfast.errors import AttemptTimeout, LeaseLost
 from holdfast.worker.transactions import Completion, Transacting, TransactionHost
@@ -73,6 +74,7 @@ class Run(Transacting):
         started: float = 0.0,
         host: TransactionHost | None = None,
         grace: float = 0.0,
+        step_host: StepHost | None = None,
     ) -> None:
         self.claim = claim
         self.definition = definition
@@ -87,6 +89,9 @@ class Run(Transacting):
         self._reports = reports
         self._host = host
         self._transaction = None
+        self._step_host = step_host
+        self._steps = None
+        self.line = None
         self._stopping: Stopping | None = None
         self._grace = grace
 

@@ -18,6 +18,7 @@ from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeede
 from holdfast.core.task import TaskId, WorkerId
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import AnyDefinition, Registry
+from holdfast.definitions.steps import StepHost
 from holdfast.engine.judging import bringing
 from holdfast.errors import StoreUnavailable
 from holdfast.flow.bodies import after_its_body, is_body_first
@@ -73,6 +74,7 @@ class Slots:
         announcer: Announcer,
         stop_grace: float = 0.0,
         host: TransactionHost | None = None,
+        step_host: StepHost | None = None,
     ) -> None:
         self._buffer = buffer
         self._registry = registry
@@ -88,6 +90,7 @@ class Slots:
         self._announcer = announcer
         self._stop_grace = stop_grace
         self._host = host
+        self._step_host = step_host
         self._is_leaving = False
         self._running: dict[Run, asyncio.Task[None]] = {}
         self._stuck: dict[Run, float] = {}
@@ -366,7 +369,16 @@ class Slots:
             self._announcer.started(claim)
         timeout = definition.timeout_of(claim)
         deadline = None if timeout is None else now + timeout
-        return Run(claim, definition, deadline, self._report, now, self._host, self._stop_grace)
+        return Run(
+            claim,
+            definition,
+            deadline,
+            self._report,
+            now,
+            self._host,
+            self._stop_grace,
+            self._step_host,
+        )
 
     def _prepare_batch(
         self, claim: BatchClaim, definition: AnyDefinition, now: float

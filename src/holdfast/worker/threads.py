@@ -248,6 +248,7 @@ def _body(run: Run) -> Outcome:
     definition = run.definition
     context = Context(run.claim, run)
     enter_context(context)
+    run.line = threading.get_ident()
     value = definition.start(context, run.claim.payload)
     if definition.is_async:
         value = asyncio.run(value)

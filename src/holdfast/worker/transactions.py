@@ -27,6 +27,7 @@ from holdfast.core.lifecycle import Succeeded, settle
 from holdfast.core.task import NewTask
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.home import Home
+from holdfast.definitions.steps import Line, StepHost, Steps
 from holdfast.engine.judging import no_retry
 from holdfast.errors import HoldfastError, StoreUnavailable, Unsupported
 from holdfast.flow.bodies import as_child, waits_for_children
@@ -121,9 +122,21 @@ class Completion:
 
 
 class Transacting:
-    """An attempt whose handler may complete it in a transaction: in the worker, or in a child."""
+    """An attempt whose handler may complete it in a transaction, or have its steps recorded: in the
+    worker, or in a child.
+    """
 
-    __slots__ = ("_host", "_transaction", "claim", "completion", "definition", "follow_ups")
+    __slots__ = (
+        "_host",
+        "_step_host",
+        "_steps",
+        "_transaction",
+        "claim",
+        "completion",
+        "definition",
+        "follow_ups",
+        "line",
+    )
 
     claim: Claim
     definition: Definition[..., Any, Any]
@@ -131,6 +144,21 @@ class Transacting:
     follow_ups: list[NewTask] | None
     _host: TransactionHost | None
     _transaction: RunTransaction | None
+    _step_host: StepHost | None
+    _steps: Steps | None
+    line: Line
+
+    @property
+    def steps(self) -> Steps:
+        if self._steps is None:
+            self._steps = Steps(self)
+        return self._steps
+
+    @property
+    def step_host(self) -> StepHost:
+        if self._step_host is None:
+            raise Unsupported("durable steps work only where a worker, or `drain()`, runs the task")
+        return self._step_host
 
     def follow_up(self, new: NewTask) -> None:
         """Store this task if and only if the attempt's success is."""

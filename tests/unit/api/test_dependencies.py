@@ -7,9 +7,11 @@ from uuid import uuid4
 
 import pytest
 
-from holdfast import Handle, InvalidArguments, InvalidOption, State, Task
+from holdfast import Handle, InvalidArguments, InvalidOption, PayloadRefused, State, Task
 from holdfast.core.flow import Flow, flow_of
 from holdfast.definitions.definition import Definition
+from holdfast.definitions.open import open_call
+from holdfast.definitions.options import NO_OPTIONS
 from holdfast.testing import MemoryApp
 
 Add = Definition[..., int, int]
@@ -153,3 +155,8 @@ def test_secrets_stay_hidden_beside_results_to_be(app: MemoryApp, add: Add) -> N
 
     assert "hunter2" not in str(shown(task))
     assert "hunter2" not in str(app.registry[task.name].masked(task.payload))
+
+
+def test_nobody_writes_by_hand_what_a_task_has_to_do_with_others(app: MemoryApp) -> None:
+    with pytest.raises(PayloadRefused, match="keeps for itself"):
+        open_call("render", {"$flow": {"after": []}}, NO_OPTIONS)

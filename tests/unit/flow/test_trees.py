@@ -8,10 +8,15 @@ import pytest
 from tests.kit.weaving import chained, family, linked, one, parent, stored
 
 from holdfast import Context, State
+from holdfast.core.chore import CHORE, chore
 from holdfast.core.dropping import DROPPED
 from holdfast.core.flow import Body, OnFailure
+from holdfast.core.query import TaskFilter
+from holdfast.core.record import Changes
 from holdfast.core.task import NewTask, Reason, Task
+from holdfast.flow.trees import CANCEL_TREE, START_AGAIN, START_TREE
 from holdfast.testing import MemoryApp
+from holdfast.testing.factories import HEAD_STARTS
 
 
 @pytest.fixture
@@ -285,3 +290,66 @@ class TestCancellingTheRest:
 
         assert "add" not in [each.name for each in ran if each.state is State.COMPLETED]
         assert found(app, next_one).reason is Reason.DEPENDENCY_FAILED
+
+
+class TestFinishingWhatOthersBegan:
+    def test_a_tree_that_was_cancelled_in_part_is_cancelled_whole(self, app: MemoryApp) -> None:
+        father, grandfather = parent(), parent()
+        inner = family(father, [linked("add", {"x": n}, delay=60.0) for n in range(3)])
+        tasks = [*family(grandfather, inner[:1]), *inner[1:]]
+        submit(app, tasks)
+        about = {"parents": [grandfather.id], "reason": "cancelled"}
+        left(app, CANCEL_TREE, about)
+        ids = (grandfather.id, father.id)
+        app.wait_for(app.client.store.cancel(TaskFilter(ids=ids), limit=2))
+
+        app.drain()
+
+        assert set(states(app, tasks)) == {State.CANCELLED}
+        assert not app.wait_for(app.client.store.records(CHORE, limit=1))
+
+    def test_a_tree_that_was_started_again_in_part_is_started_whole(self, app: MemoryApp) -> None:
+        father, grandfather = parent(), parent()
+        bad = [linked("try", {"x": n}) for n in range(2)]
+        inner = family(father, bad)
+        tasks = [*family(grandfather, inner[:1]), *inner[1:]]
+        submit(app, tasks)
+        app.drain()
+        be_lucky(app)
+        left(app, START_TREE, {"root": grandfather.id})
+        one_of_them = TaskFilter(ids=(bad[0].id,))
+        app.wait_for(app.client.store.requeue(one_of_them, limit=1, head_starts=HEAD_STARTS))
+
+        app.drain()
+
+        assert states(app, tasks) == [State.COMPLETED] * 4
+
+    def test_victims_whose_culprit_alone_was_started_again_are_revived(
+        self, app: MemoryApp
+    ) -> None:
+        links = chained([("try", {"x": 5}), ("add", {}), ("add", {})])
+        submit(app, links)
+        app.drain()
+        be_lucky(app)
+        left(app, START_AGAIN, {"culprits": [links[0].id]})
+        culprit = TaskFilter(ids=(links[0].id,))
+        app.wait_for(app.client.store.requeue(culprit, limit=1, head_starts=HEAD_STARTS))
+
+        app.drain()
+
+        assert states(app, links) == [State.COMPLETED] * 3
+
+    def test_a_chore_of_a_newer_release_is_left_to_those_who_know_it(self, app: MemoryApp) -> None:
+        app.open()
+        left(app, "fly", {})
+
+        app.drain()
+
+        (record,) = app.wait_for(app.client.store.records(CHORE, limit=2))
+        assert record.key == "fly left"
+
+
+def left(app: MemoryApp, name: str, about: object) -> None:
+    """Somebody began this and died."""
+    record = chore(name, "left", about)
+    app.wait_for(app.client.store.commit(Changes(f"{name} left", records=(record,))))

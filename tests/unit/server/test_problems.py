@@ -13,7 +13,10 @@ EVERY = [
     for kind in vars(errors).values()
     if isinstance(kind, type) and issubclass(kind, HoldfastError)
 ]
-STEERING = {errors.Retry, errors.Snooze, errors.Fatal, errors.AttemptTimeout}
+STEERING = {
+    errors.Retry, errors.Snooze, errors.Fatal, errors.AttemptTimeout, errors.EventTimeout,
+    errors.StepRefused, errors.NonDeterministic,
+}  # fmt: skip
 """Raised by handlers; none of these can come out of a client."""
 MISTAKES_OF_OURS = {
     HoldfastError, errors.StoreError, errors.ConfigError, errors.NotInitialised,

@@ -27,9 +27,14 @@ class Backoff(TypedDict, total=False):
     jitter: bool
 
 
+Ref = words.Uuid | words.Name
+Refs = Annotated[list[Ref], Field(min_length=1, max_length=MOST_IDS)]
+"""Tasks that exist by their ids, or children of the same parent by their names."""
+
+
 @with_config(CLOSED)
-class Submit(TypedDict, total=False):
-    """One task to be. What is left out is as the task's definition has it."""
+class TaskToBe(TypedDict, total=False):
+    """What may be said of a task to be."""
 
     task_type: Required[words.Name]
     parameters: dict[str, Any]
@@ -49,6 +54,39 @@ class Submit(TypedDict, total=False):
     owner: words.Key
     callback_url: words.Url
     traceparent: words.Traceparent
+    after: Refs
+    when: Literal["success", "failure", "always"]
+    results: dict[words.Name, Ref | Refs]
+    order: Literal["parallel", "sequence"]
+    on_failure: Literal["fail_parent", "continue", "cancel_rest"]
+    body: Literal["before", "after", "none"]
+
+
+@with_config(CLOSED)
+class Child(TaskToBe, total=False):
+    """A child to be: a task like any other. `name` is what the other children of its parent call
+    it in `after` and `results`.
+    """
+
+    name: words.Name
+    children: Children
+
+
+@with_config(CLOSED)
+class Submit(TaskToBe, total=False):
+    """One task to be. What is left out is as the task's definition has it.
+
+    It starts `after` tasks that exist, `when` those ended well, unless told otherwise. `results`
+    gives parameters the results of other tasks, by their ids; `children` there means those of its
+    own. With `children` it ends after the last of them; its own task runs `before` or `after`
+    them, and with the task type `holdfast.batch` it has none. `on_failure` says what becomes of it
+    if a child does not complete. They are nested to 64 levels.
+    """
+
+    children: Children
+
+
+Children = Annotated[list[Child], Field(min_length=1)]
 
 
 class Marks(TypedDict, total=False):

@@ -14,7 +14,8 @@ from holdfast.core.json_form import TOLD, From, JsonForm
 from holdfast.core.report import MOST_PROGRESS, MOST_TOKENS, MOST_UNITS
 from holdfast.core.task import Json
 from holdfast.core.trace import trace_id_of, traceparent_of
-from holdfast.remote import ResultStatus, TakenResult, Verdict
+from holdfast.remote import RemoteStep, ResultStatus, TakenResult, Verdict
+from holdfast.remote.values import StepKind
 from holdfast.remote.workers import LONGEST_WAIT
 from holdfast.server.models import words
 from holdfast.server.models.answers import EXACT
@@ -35,12 +36,17 @@ Finite = Annotated[float, Field(ge=-MOST_PROGRESS, le=MOST_PROGRESS, allow_inf_n
 Amount = Annotated[float, Field(ge=0, le=MOST_UNITS, allow_inf_nan=False)]
 Tokens = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
 Line = Annotated[str, StringConstraints(max_length=LONGEST_LINE, pattern=words.NO_NUL, strict=True)]
+StepName = Annotated[
+    str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^$\x00][^\x00]*$", strict=True)
+]
 Queue = words.Name | Literal["*"]
 BELONGS: Final = {
     "result": ResultStatus.COMPLETED,
     "error": ResultStatus.FAILED,
     "follow_ups": ResultStatus.COMPLETED,
     "children": ResultStatus.COMPLETED,
+    "sleep": ResultStatus.DEFERRED,
+    "wait_for": ResultStatus.DEFERRED,
 }
 """Which status of a result a member goes with."""
 FITTING: Final[list[Json]] = [
@@ -98,10 +104,32 @@ class ResultError(TypedDict, total=False):
     traceback: Text | None
 
 
+@with_config(CLOSED)
+class SleepUntil(TypedDict):
+    """A sleep, by a name that is unique in its task. It is counted from when it was first asked
+    for, and comes with the task as a step of the kind `sleep` when it is over.
+    """
+
+    name: StepName
+    seconds: words.Seconds
+
+
+@with_config(CLOSED)
+class WaitFor(TypedDict, total=False):
+    """A wait for an event; it comes with the task as a step of the kind `event`. Without a timeout
+    it lasts for as long as it takes.
+    """
+
+    event: Required[words.Name]
+    key: Required[words.Tag]
+    timeout_seconds: words.Seconds | None
+
+
 @with_config(ConfigDict({**CLOSED, "json_schema_extra": {"anyOf": FITTING}}))
 class Result(TypedDict, total=False):
     """How an attempt ended. `released` hands the task back, and nothing is charged; of a task that
-    was cancelled it means that it has stopped. The `attempt` may be left out by a worker that had
+    was cancelled it means that it has stopped. `deferred` hands it back until a `sleep` is over or
+    an event has come (`wait_for`). The `attempt` may be left out by a worker that had
     the task only once. An `error` that is text is its message. `follow_ups` are tasks to submit,
     as `POST /api/v1/tasks` takes them: they exist if and only if the attempt is recorded as
     completed. So are `children`, and the task itself ends after the last of them, with this result.
@@ -109,11 +137,13 @@ class Result(TypedDict, total=False):
 
     task_id: Required[words.Uuid]
     attempt: Attempt
-    status: Required[Literal["completed", "failed", "released"]]
+    status: Required[Literal["completed", "failed", "released", "deferred"]]
     result: Any
     error: ResultError | Text | None
     follow_ups: Annotated[list[dict[str, Any]], Field(max_length=MOST_FOLLOW_UPS)]
     children: Annotated[list[dict[str, Any]], Field(max_length=MOST_FOLLOW_UPS)]
+    sleep: SleepUntil
+    wait_for: WaitFor
 
 
 @with_config(CLOSED)
@@ -135,14 +165,25 @@ class CostReport(TypedDict, total=False):
 
 
 @with_config(CLOSED)
+class StepReport(TypedDict, total=False):
+    """What a step came to. It is recorded once: what is there already stays."""
+
+    name: Required[StepName]
+    result: Any
+
+
+@with_config(CLOSED)
 class AttemptReport(TypedDict, total=False):
-    """What a running attempt has to say: progress replaces what it said before, cost adds up."""
+    """What a running attempt has to say: progress replaces what it said before, cost adds up, steps
+    are recorded for later attempts.
+    """
 
     task_id: Required[words.Uuid]
     attempt: Required[Attempt]
     progress: ProgressReport
     cost: CostReport
     log: Annotated[list[Line], Field(max_length=MOST_LINES)]
+    steps: Annotated[list[StepReport], Field(max_length=MOST_FOLLOW_UPS)]
 
 
 @with_config(CLOSED)
@@ -173,9 +214,25 @@ def _parameters(payload: bytes) -> Json:
 
 
 @with_config(EXACT)
+class StepAnswer(TypedDict):
+    """What an earlier attempt recorded: do not do it again. `key` is an event's, and `timed_out` if
+    it did not come in time.
+    """
+
+    name: str
+    kind: StepKind
+    key: str | None
+    result: Any
+    timed_out: bool
+
+
+STEP = JsonForm(StepAnswer, RemoteStep)
+
+
+@with_config(EXACT)
 class WorkAnswer(TypedDict):
     """A task to run. `attempt` is the fence: it must come back with the result. `lock_fence` grows
-    with every holder of the task's `lock`.
+    with every holder of the task's `lock`. `steps` is what earlier attempts recorded.
     """
 
     task_id: str
@@ -190,6 +247,7 @@ class WorkAnswer(TypedDict):
     owner: str | None
     lock: str | None
     lock_fence: Annotated[int | None, From("fence")]
+    steps: Annotated[list[StepAnswer], TOLD]
 
 
 WORK = JsonForm(WorkAnswer, Claim)

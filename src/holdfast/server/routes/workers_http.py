@@ -19,7 +19,18 @@ from holdfast.core.attempt import Claim, Report
 from holdfast.core.fleet import WorkerStatus
 from holdfast.core.task import Cost, Json, NewTask, Progress, TaskError, TaskId, WorkerId
 from holdfast.core.token import Scope
-from holdfast.remote import UNSAID, RemoteResult, RemoteWorkers, ResultStatus, TakenResult, Verdict
+from holdfast.remote import (
+    UNSAID,
+    EventWait,
+    RemoteResult,
+    RemoteWorkers,
+    ResultStatus,
+    Sleep,
+    TakenResult,
+    Verdict,
+)
+from holdfast.remote.results import encoded
+from holdfast.remote.steps import step_entry
 from holdfast.remote.workers import LONGEST_WAIT
 from holdfast.server.access import refuse_scope
 from holdfast.server.answers import answer
@@ -84,7 +95,15 @@ async def poll_for_tasks(request: ApiRequest[models.Poll]) -> Response:
     able = body.get("capabilities")
     polling = remote.poll(worker_id, limit=limit, wait=wait, capabilities=able)
     claims = await _unless_gone(request, remote, polling)
-    tasks = [models.WORK.write(each, timeout_seconds=remote.timeout_of(each)) for each in claims]
+    recorded = await remote.recorded(claims)
+    tasks = [
+        models.WORK.write(
+            each,
+            timeout_seconds=remote.timeout_of(each),
+            steps=list(map(models.STEP.write, recorded.get(each.task_id, ()))),
+        )
+        for each in claims
+    ]
     return answer({"tasks": tasks})
 
 
@@ -138,12 +157,12 @@ async def take_results(request: ApiRequest[None]) -> Response:
 async def take_heartbeat(request: ApiRequest[models.Beat]) -> Response:
     body = request.words
     remote, worker_id = await _spoken_for(request)
-    status = body.get("status")
-    running = body.get("running")
+    status, running = body.get("status"), body.get("running")
+    most = request.service.settings.max_result
     told = await remote.heartbeat(
         worker_id,
         status=None if status is None else WorkerStatus(status),
-        reports=[_report(worker_id, each) for each in body.get("reports", [])],
+        reports=[_report(worker_id, each, most) for each in body.get("reports", [])],
         running=None if running is None else [TaskId(each.lower()) for each in running],
     )
     return answer({"acknowledged": True, **asdict(told)})
@@ -268,6 +287,7 @@ def _result(body: models.Result, at: str) -> RemoteResult:
             raise Refused(
                 422, "invalid_request", f"{place} belongs to the status {belongs}", field=place
             )
+    until = _until(body, at) if status is ResultStatus.DEFERRED else None
     return RemoteResult(
         task_id=TaskId(body["task_id"].lower()),
         attempt=body.get("attempt", UNSAID),
@@ -275,7 +295,21 @@ def _result(body: models.Result, at: str) -> RemoteResult:
         result=body.get("result"),
         error=None if error is None else _error(error),
         retry_after=None if error is None else error.get("retry_after"),
+        until=until,
     )
+
+
+def _until(body: models.Result, at: str) -> Sleep | EventWait:
+    """Until when the task is handed back."""
+    sleep, wait = body.get("sleep"), body.get("wait_for")
+    if (sleep is None) == (wait is None):
+        place = _member(at, "sleep")
+        text = f"the status deferred takes either {place} or {_member(at, 'wait_for')}"
+        raise Refused(422, "invalid_request", text, field=place)
+    if sleep is not None:
+        return Sleep(sleep["name"], sleep["seconds"])
+    assert wait is not None
+    return EventWait(wait["event"], wait["key"], wait.get("timeout_seconds"))
 
 
 def _member(at: str, name: str) -> str:
@@ -291,7 +325,8 @@ def _error(given: models.ResultError) -> TaskError:
     )
 
 
-def _report(worker_id: WorkerId, given: models.AttemptReport) -> Report:
+def _report(worker_id: WorkerId, given: models.AttemptReport, most: int) -> Report:
+    """What an attempt says. `PayloadRefused` for a step that no store may hold."""
     progress, cost = given.get("progress"), given.get("cost")
     return Report(
         TaskId(given["task_id"].lower()),
@@ -300,6 +335,10 @@ def _report(worker_id: WorkerId, given: models.AttemptReport) -> Report:
         progress=None if progress is None else Progress(**progress),
         cost=None if cost is None else Cost(**cost),
         logs=tuple(given.get("log", ())),
+        steps=tuple(
+            step_entry(each["name"], encoded(each.get("result"), most))
+            for each in given.get("steps", ())
+        ),
     )
 
 

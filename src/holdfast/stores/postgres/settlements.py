@@ -91,8 +91,8 @@ def _parted(
     worker = settlements[0].worker_id if settlements else None
     plain = [
         s for s in settlements
-        if s[3] is _COMPLETED and s[4] is _ENDED_WELL and not s[5] and not s[6]
-        and s[8] is None and s[11] is None and s[2] == worker
+        if s[3] is _COMPLETED and s[4] is _ENDED_WELL and s[8] is None is s[11]
+        and s[2] == worker
     ]  # fmt: skip
     if len(plain) == len(settlements):
         return plain, ()

@@ -15,7 +15,7 @@ from holdfast.core.gate import (
     Gate,
     GateKind,
     GateState,
-    gates_from,
+    gates_read,
     kind_of,
 )
 from holdfast.core.passing import SLICE, GateRow, Line, Parked, state_of
@@ -56,14 +56,8 @@ class Lines:
     def parked(self, found: Found) -> Parked:
         rank, task_id, gates, passed, lock, seq, lane = found
         self.rows[task_id] = TaskRow(seq, lane)
-        return Parked(rank, task_id, gates_of(lock, gates), passed)
-
-
-def gates_of(lock: str | None, gates: str | None) -> tuple[Gate, ...]:
-    """All gates of a task, in the order of passing."""
-    if gates is not None:
-        return gates_from(gates)
-    return () if lock is None else (Gate(GateKind.LOCK, lock),)
+        own = (Gate(GateKind.LOCK, lock),) if gates is None else gates_read(gates)
+        return Parked(rank, task_id, own, passed)
 
 
 def gate_rows(db: sqlite3.Connection, names: Collection[str]) -> list[GateRow]:
@@ -123,13 +117,15 @@ def read_lines(
 
 
 def _first(db: sqlite3.Connection, rooms: Mapping[str, int]) -> dict[str, list[Found]]:
-    """Who stands first before each of the gates, one more than has room."""
+    """Who stands first before each of the gates: as many as have room, the first in any case. Of a
+    whole slice one more, which tells whether the line goes on: a smaller room is full then.
+    """
     by_room = defaultdict[int, list[str]](list)
     for name, room in rooms.items():
         by_room[room].append(name)
     found: dict[str, list[Found]] = {}
     for room, names in by_room.items():
-        asked = {"names": as_json(names), "most": room + 1}
+        asked = {"names": as_json(names), "most": room + 1 if room == SLICE else max(1, room)}
         (lines,) = db.execute(GATES["lines"], asked).fetchone()
         found.update(orjson.loads(lines))
     return found

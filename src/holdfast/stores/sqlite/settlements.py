@@ -17,14 +17,13 @@ from typing import Final, NamedTuple
 import orjson
 
 from holdfast.core.attempt import CLASHES, Refusal, Report, Settlement, clashed
-from holdfast.core.gate import gates_text, standing_behind
+from holdfast.core.gate import gates_from, gates_text, standing_behind, to_pass
 from holdfast.core.lifecycle import TERMINAL, cancelled_instead
 from holdfast.core.record import Changes
 from holdfast.core.task import AttemptEnd, State, TaskId, WorkerId
 from holdfast.stores.columns import error_text, progress_text, span_us
 from holdfast.stores.kill_points import reached
 from holdfast.stores.sqlite import records
-from holdfast.stores.sqlite.gate_lines import gates_of
 from holdfast.stores.sqlite.gates import Leaving, count, first_gate, go_through, leave
 from holdfast.stores.sqlite.queries import HISTORY, RECORDS, SETTLEMENTS, Row, as_json, run_many
 from holdfast.stores.sqlite.rownumbers import RowNumbers
@@ -268,7 +267,8 @@ def _settle(
     has_ended = settlement.state in TERMINAL
     gates = row["gates"]
     if settlement.behind is not None and not has_ended:
-        gates = gates_text(standing_behind(gates_of(row["lock_key"], gates), settlement.behind))
+        own = to_pass(row["lock_key"], ()) if gates is None else gates_from(gates)
+        gates = gates_text(standing_behind(own, settlement.behind))
         changes.behind.append((row["seq"], gates))
     gate = first_gate(row["lock_key"], gates)
     if gate is not None or row["counts"] is not None or row["awaited"]:

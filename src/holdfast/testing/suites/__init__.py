@@ -64,6 +64,7 @@ from holdfast.testing.suites.deferring import DeferSuite  # noqa: E402
 from holdfast.testing.suites.delaying import DelaySuite  # noqa: E402
 from holdfast.testing.suites.draining import DrainSuite  # noqa: E402
 from holdfast.testing.suites.edges import EdgeSuite  # noqa: E402
+from holdfast.testing.suites.events import EventSuite  # noqa: E402
 from holdfast.testing.suites.expiring import ExpirySuite  # noqa: E402
 from holdfast.testing.suites.fencing import FenceSuite  # noqa: E402
 from holdfast.testing.suites.gating import GateSuite  # noqa: E402
@@ -129,6 +130,7 @@ class StoreConformance(
     RecordSuite,
     CommitSuite,
     JournalSuite,
+    EventSuite,
     EdgeSuite,
     TransactionSuite,
     ManyProcessesSuite,
@@ -146,6 +148,7 @@ __all__ = [
     "DiscardSuite",
     "DrainSuite",
     "EdgeSuite",
+    "EventSuite",
     "ExpirySuite",
     "FenceSuite",
     "FilterSuite",

@@ -14,6 +14,7 @@ from typing import Protocol
 from holdfast.core.task import WorkerId
 from holdfast.errors import StoreUnavailable
 from holdfast.flow.coalescing import CoalescingSweeper
+from holdfast.flow.events import EventKeeper
 from holdfast.flow.tidying import Tidier
 from holdfast.flow.trees import Trees
 from holdfast.logs import EventLog, trace_of
@@ -68,6 +69,7 @@ def maintenance_agents(
         Abandoner(store, settings),
         CoalescingSweeper(store),
         Tidier(store, settings),
+        EventKeeper(store, dispatcher.wake, settings),
     ]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import threading
 from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import asdict
@@ -23,6 +24,7 @@ from holdfast.worker.forks import end_fork
 from holdfast.worker.processes.channel import Channel
 from holdfast.worker.processes.interruption import Interruption
 from holdfast.worker.processes.memory import capped, over_limit
+from holdfast.worker.processes.steps import ChildSteps
 from holdfast.worker.processes.transactions import ChildTransactionHost
 from holdfast.worker.processes.wire import (
     COST,
@@ -64,6 +66,7 @@ class ChildSink(Transacting):
         channel: Channel,
         interruption: Interruption,
         host: ChildTransactionHost,
+        step_host: ChildSteps,
     ) -> None:
         self.claim = claim
         self.definition = definition
@@ -72,6 +75,9 @@ class ChildSink(Transacting):
         self._reports = host
         self._host = host
         self._transaction = None
+        self._step_host = step_host
+        self._steps = None
+        self.line = threading.get_ident()
         self.completion = None
         self.follow_ups = None
         self.stopping: Stopping = _Looks(claim, channel)
@@ -119,11 +125,16 @@ class Body:
     """Runs handlers in this process's main thread, one at a time."""
 
     def __init__(
-        self, channel: Channel, interruption: Interruption, host: ChildTransactionHost
+        self,
+        channel: Channel,
+        interruption: Interruption,
+        host: ChildTransactionHost,
+        step_host: ChildSteps,
     ) -> None:
         self._channel = channel
         self._interruption = interruption
         self._host = host
+        self._step_host = step_host
         self._pid = os.getpid()
 
     def run(
@@ -144,7 +155,7 @@ class Body:
         self, claim: BatchClaim, definition: Definition[..., Any, Any], memory_limit: int | None
     ) -> list[Outcome]:
         """Bring a batch to the outcomes of its members."""
-        parts = definition, self._channel, self._interruption, self._host
+        parts = definition, self._channel, self._interruption, self._host, self._step_host
         members = [MemberSink(number, claim, *parts) for number in range(len(claim.members))]
         batch = BatchBody(definition, members)
         return batch.ends(self.run(claim, batch, memory_limit))
@@ -152,14 +163,16 @@ class Body:
     def _attempt(
         self, claim: Claim, definition: Definition[..., Any, Any], memory_limit: int | None
     ) -> Outcome:
-        sink = ChildSink(claim, definition, self._channel, self._interruption, self._host)
+        sink = ChildSink(
+            claim, definition, self._channel, self._interruption, self._host, self._step_host
+        )
         self._interruption.stopping = sink.stopping
         context = Context(claim, sink)
         enter_context(context)
         with capped(memory_limit), self._interruption.inside():
             value = definition.start(context, claim.payload)
             if definition.is_async:
-                value = asyncio.run(self._await(value))
+                value = asyncio.run(self._await(sink, value))
         outcome = accept(definition, claim.payload, value)
         if sink.follow_ups is None:
             return outcome
@@ -170,9 +183,10 @@ class Body:
         if os.getpid() != self._pid:
             end_fork(error)
 
-    async def _await(self, coroutine: Any) -> object:
+    async def _await(self, sink: ChildSink, coroutine: Any) -> object:
         task = asyncio.current_task()
         assert task is not None
+        sink.line = task
         with self._interruption.cancelling(task):
             result: object = await coroutine
             return result

@@ -22,6 +22,7 @@ class Channel:
         self._pid = os.getpid()
         os.register_at_fork(after_in_child=self._socket.close)
         self._lock = threading.Lock()
+        self._asking = threading.Lock()
         self._about: AttemptKey | None = None
         self._unpacker = Unpacker()
         self._arrived: list[Frame] = []
@@ -40,6 +41,22 @@ class Channel:
         """From now on only what is about this attempt is sent."""
         with self._lock:
             self._about = attempt
+
+    @property
+    def about(self) -> AttemptKey | None:
+        """The attempt that it is turned to."""
+        return self._about
+
+    def ask(self, frame: Frame, number: int | None = None) -> Frame:
+        """Send this and wait for the answer; to a question with a number, for the one to that.
+        `ConnectionError` if the worker is gone.
+        """
+        with self._asking:
+            self.send(frame)
+            while (answer := self.receive()) is not None:
+                if answer.about == frame.about and (number is None or answer.head[0] == number):
+                    return answer
+        raise ConnectionError("the worker is gone")
 
     def receive(self) -> Frame | None:
         """Wait for the next frame. None: the worker is gone, or wants us to go."""

@@ -20,6 +20,7 @@ from holdfast.worker.loading import LoadedApp, load_app
 from holdfast.worker.processes.body import Body
 from holdfast.worker.processes.channel import Channel
 from holdfast.worker.processes.interruption import Interruption
+from holdfast.worker.processes.steps import ChildSteps
 from holdfast.worker.processes.transactions import ChildTransactionHost
 from holdfast.worker.processes.wire import (
     READY,
@@ -56,7 +57,12 @@ def main(spec: str, fd: int, parent: int) -> None:
 
 
 def _serve(app: LoadedApp, channel: Channel, interruption: Interruption) -> None:
-    body = Body(channel, interruption, ChildTransactionHost(app, channel, interruption))
+    body = Body(
+        channel,
+        interruption,
+        ChildTransactionHost(app, channel, interruption),
+        ChildSteps(channel, app.settings.max_result),
+    )
     while (frame := channel.receive()) is not None and frame.kind == RUN:
         claim = unpack_claim(frame)
         channel.turn_to(frame.about)

@@ -17,10 +17,10 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from holdfast import logs
 from holdfast.core.lifecycle import Failed, Outcome, Released, Succeeded, TimedOut, WorkerLost
@@ -30,7 +30,7 @@ from holdfast.worker.batch import BatchRun
 from holdfast.worker.exits import when_exited
 from holdfast.worker.groups import GROUPS
 from holdfast.worker.liveness import Liveness, describe_exit, liveness, resident
-from holdfast.worker.processes import wire
+from holdfast.worker.processes import steps, wire
 from holdfast.worker.processes.interruption import ASK, OUT_OF_TIME, STOP
 from holdfast.worker.processes.memory import LOOK_EVERY, over_limit
 from holdfast.worker.processes.wire import Frame, Garbled, Unpacker, key_of
@@ -77,7 +77,7 @@ class ChildProcess(asyncio.Protocol):
         self._over_limit: TaskError | None = None
         self._garbled: Exception | None = None
         self._attempts = 0
-        self._holding: asyncio.Future[None] | None = None
+        self._answering: set[asyncio.Future[None]] = set()
         self._ready: asyncio.Future[None] = loop.create_future()
         self.exited: asyncio.Future[int] = loop.create_future()
         self.spent = False
@@ -238,7 +238,9 @@ class ChildProcess(asyncio.Protocol):
                 else:
                     outcome.set_result(wire.unpack_outcome(frame))
             case wire.HOLD:
-                self._holding = asyncio.ensure_future(self._hold(run))
+                self._answer(self._hold(run))
+            case wire.ASK:
+                self._answer(self._step(run, frame))
             case wire.LOOKED:
                 self._looked(run, frame.head)
             case kind:
@@ -252,6 +254,16 @@ class ChildProcess(asyncio.Protocol):
                 self._ready.set_exception(Unstartable(refusal.error))
             case _:
                 raise Garbled(f"{frame.kind!r} before it was ready")
+
+    def _answer(self, work: Coroutine[Any, Any, None]) -> None:
+        answering = asyncio.ensure_future(work)
+        self._answering.add(answering)
+        answering.add_done_callback(self._answering.discard)
+
+    async def _step(self, run: Run, asked: Frame) -> None:
+        said = await steps.answer(run.step_host, run.claim, asked)
+        if self._run is run:
+            self._send(said)
 
     async def _hold(self, run: Run) -> None:
         await run.hold_reports()

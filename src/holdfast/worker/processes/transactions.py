@@ -60,10 +60,9 @@ class ChildTransactionHost:
         self._channel.send(Frame(COMPLETED, None, about=key_of(claim)))
 
     async def hold(self, claim: Claim) -> None:
-        self._channel.send(Frame(HOLD, None, about=key_of(claim)))
-        answer = self._channel.receive()
-        if answer is None or (answer.kind, answer.about) != (HELD, key_of(claim)):
-            raise ConnectionError("the worker is gone")
+        answer = self._channel.ask(Frame(HOLD, None, about=key_of(claim)))
+        if answer.kind != HELD:
+            raise ConnectionError(f"the worker said {answer.kind!r}, which is no answer")
         self._is_holding = True
 
     def take(self, _claim: Claim) -> Report | None:

@@ -31,7 +31,7 @@ from holdfast.core.lifecycle import (
     Unfit,
     WorkerLost,
 )
-from holdfast.core.record import Changes
+from holdfast.core.record import Changes, Put
 from holdfast.core.task import Cause, Json, NewTask, Priority, Reason, TaskError
 from holdfast.worker.batch_claim import BatchClaim, members_of
 
@@ -40,6 +40,7 @@ RUN, OUTCOME = "run", "outcome"
 PROGRESS, COST, LOG, EXTEND, LOOKED = "progress", "cost", "log", "extend", "looked"
 MEMBER = "member"
 HOLD, HELD, LET_GO, COMPLETED = "hold", "held", "let_go", "completed"
+ASK, ANSWER = "ask", "answer"
 
 _MARK = b"\xf7HF\x01"
 _START = struct.Struct("!4sIII")
@@ -166,13 +167,16 @@ def pack_outcome(outcome: Outcome, about: AttemptKey | None) -> Frame:
             return Frame(OUTCOME, {"is": "released", "delay": delay}, about=about)
         case Unfit():
             return Frame(OUTCOME, {"is": "unfit"} | asdict(outcome), about=about)
+        case Deferred(delay, None, also):
+            head = {"is": "deferred", "delay": delay, "also": _pack_changes(also)}
+            return Frame(OUTCOME, head, about=about)
         case TimedOut() | WorkerLost() | Stopped() | Deferred() | Dropped():
             raise ValueError(f"{outcome!r} is for the worker to say")
         case _:
             assert_never(outcome)
 
 
-def unpack_outcome(frame: Frame) -> Succeeded | Failed | Released | Unfit:
+def unpack_outcome(frame: Frame) -> Succeeded | Failed | Released | Unfit | Deferred:
     head = frame.head
     match head["is"]:
         case "succeeded":
@@ -182,6 +186,8 @@ def unpack_outcome(frame: Frame) -> Succeeded | Failed | Released | Unfit:
         case "unfit":
             error, reason = TaskError(**head["error"]), Reason(head["reason"])
             return Unfit(error, reason, head["again_in"], head["needs"])
+        case "deferred":
+            return Deferred(head["delay"], also=_unpack_changes(head["also"]))
         case _:
             return Released(head["delay"])
 
@@ -189,14 +195,16 @@ def unpack_outcome(frame: Frame) -> Succeeded | Failed | Released | Unfit:
 def _pack_changes(also: Changes | None) -> Json:
     if also is None:
         return None
-    return [also.id, also.idempotency_window, list(map(_pack_task, also.tasks))]
+    records = [list(change) for change in also.records if isinstance(change, Put)]
+    return [also.id, also.idempotency_window, list(map(_pack_task, also.tasks)), records]
 
 
 def _unpack_changes(packed: Json) -> Changes | None:
     if packed is None:
         return None
-    commit, window, tasks = packed
-    return Changes(commit, tuple(map(_unpack_task, tasks)), (), window)
+    commit, window, tasks, records = packed
+    puts = tuple(Put(*fields) for fields in records)
+    return Changes(commit, tuple(map(_unpack_task, tasks)), puts, window)
 
 
 def _pack_task(new: NewTask) -> Json:

@@ -113,6 +113,7 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET enable_memoize = off
 SET jit = off
 AS $$
 DECLARE

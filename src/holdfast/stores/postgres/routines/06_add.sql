@@ -89,9 +89,11 @@ BEGIN
         SELECT
             id, due_at - head_start, at, due_at, lane, max_retries, timeout, expiry, parent_id,
             name, payload, retry, unique_key, idempotency_key, lock_key, owner, trace,
-            CASE WHEN tags IS NOT NULL THEN holdfast.words(tags) END, callback, gates,
-            CASE WHEN passes IS NOT NULL THEN holdfast.words(passes) END,
-            CASE WHEN counts IS NOT NULL THEN holdfast.words(counts) END
+            -- No function around these: one with a subquery is not inlined, and takes four times as long.
+            CASE WHEN tags IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(tags::json)) END,
+            callback, gates,
+            CASE WHEN passes IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(passes::json)) END,
+            CASE WHEN counts IS NOT NULL THEN ARRAY(SELECT json_array_elements_text(counts::json)) END
         FROM given
         ON CONFLICT (id) DO NOTHING
         RETURNING
@@ -159,21 +161,21 @@ BEGIN
     END IF;
 END $$;
 
--- JSON text of words as an array.
-CREATE OR REPLACE FUNCTION holdfast.words(given text) RETURNS text[]
-LANGUAGE sql IMMUTABLE
-RETURN ARRAY(SELECT json_array_elements_text(given::json));
-
 -- What flags say of gates beside a lock: that there are some, a rate, several of one kind.
 CREATE OR REPLACE FUNCTION holdfast.flags_of(passes text[]) RETURNS integer
-LANGUAGE sql IMMUTABLE
-RETURN 32 + CASE WHEN cardinality(passes) = 1 THEN 256 * (holdfast.kind_of(passes[1]) = 5)::integer
-ELSE (
-    SELECT
-        256 * bool_or(holdfast.kind_of(p) = 5)::integer
-        + 512 * (count(*) > count(DISTINCT holdfast.kind_of(p)))::integer
-    FROM unnest(passes) AS p
-) END;
+LANGUAGE plpgsql IMMUTABLE
+AS $$
+BEGIN
+    IF cardinality(passes) = 1 THEN
+        RETURN 32 + 256 * (holdfast.kind_of(passes[1]) = 5)::integer;
+    END IF;
+    RETURN (
+        SELECT
+            32 + 256 * bool_or(holdfast.kind_of(p) = 5)::integer
+            + 512 * (count(*) > count(DISTINCT holdfast.kind_of(p)))::integer
+        FROM unnest(passes) AS p
+    );
+END $$;
 
 -- New tasks say how many may pass their gates, the last of them for all; answers the gates that this
 -- changes. Repeats say nothing.

@@ -21,6 +21,7 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET enable_memoize = off
 SET jit = off
 AS $$
 #variable_conflict use_column
@@ -283,6 +284,7 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET enable_memoize = off
 SET jit = off
 AS $$
 #variable_conflict use_column
@@ -308,16 +310,22 @@ BEGIN
         GROUP BY kind, sign, taken.lane
     )
     SELECT
-        ARRAY[task.id::text], ARRAY[taken.rank], ARRAY[task.payload], taken.lane, taken.attempt,
-        task.name, task.max_retries, task.timeout, task.retry, task.lock_key, taken.fence, task.trace,
-        task.owner, coalesce(extra.charged, 0), coalesce(extra.crash_count, 0),
-        coalesce(extra.cause, 'submitted')
+        array_agg(taken.id::text), array_agg(taken.rank), array_agg(task.payload), taken.lane,
+        taken.attempt, task.name, task.max_retries, task.timeout, task.retry, task.lock_key,
+        taken.fence, task.trace, task.owner, coalesce(extra.charged, 0),
+        coalesce(extra.crash_count, 0), coalesce(extra.cause, 'submitted')
     FROM fenced AS taken
-    JOIN holdfast.task ON task.id = taken.id
+    CROSS JOIN LATERAL (SELECT t.* FROM holdfast.task AS t WHERE t.id = taken.id OFFSET 0) AS task
     LEFT JOIN LATERAL (
         SELECT e.* FROM holdfast.extra AS e
         WHERE e.id = taken.id AND taken.flags & 4 <> 0 LIMIT 1
-    ) AS extra ON true;
+    ) AS extra ON true
+    GROUP BY
+        taken.lane, taken.attempt, task.name, task.max_retries, task.timeout, task.retry,
+        task.lock_key, taken.fence, task.trace, task.owner, extra.charged, extra.crash_count,
+        extra.cause,
+        -- As above.
+        CASE WHEN octet_length(task.payload) > 10000 THEN taken.id END;
 END $$;
 
 -- Let the floors of these streams rise, if it is time. In three steps, each in another transaction:

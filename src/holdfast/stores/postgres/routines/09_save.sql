@@ -1,8 +1,9 @@
 -- How attempts ended.
 
--- Successes of first attempts: one guarded statement for all of them, and the keys of those that have
--- some. What has a row in `extra`, came too late or is not there is left to `settle`, which takes what
--- was written here for a repeat and lets it pass. `attempts` NULL: all are the first.
+-- Plain successes: one guarded statement for all of them, and the keys of those that have some. A row
+-- in `extra` stays as it is: for a task that is over `done` has the word, and a success charges nothing.
+-- What came too late or is not there is left to `settle`, which takes what was written here for a
+-- repeat and lets it pass. `attempts` NULL: all are the first.
 CREATE OR REPLACE FUNCTION holdfast.complete(
     worker text, ids uuid[], attempts integer[], results bytea[], now bigint DEFAULT NULL
 ) RETURNS bigint
@@ -12,6 +13,7 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET enable_memoize = off
 SET jit = off
 AS $$
 #variable_conflict use_column
@@ -19,8 +21,11 @@ DECLARE
     at bigint := holdfast.now_us(complete.now);
     me integer;
     written bigint;
-    keyed uuid[];
+    gone bigint;
+    marked uuid[];
     awaited uuid[];
+    keyed uuid[];
+    gated uuid[];
 BEGIN
     SELECT number INTO me FROM holdfast.worker WHERE id = complete.worker;
     -- From the given ids to their rows, never the other way round: LATERAL and OFFSET leave the planner
@@ -33,11 +38,11 @@ BEGIN
             SELECT run.ctid AS row, run.attempt, run.lane, run.started_at, run.flags, run.fence
             FROM holdfast.run
             WHERE run.id = g.id AND run.attempt = coalesce(g.attempt, 1) AND run.worker = me
-            AND run.flags & 4 = 0
             OFFSET 0 FOR UPDATE
         ) AS r
     ), gone AS (
         DELETE FROM holdfast.run AS r WHERE r.ctid = ANY (ARRAY(SELECT e.row FROM ended AS e))
+        RETURNING 1
     ), kept AS (
         INSERT INTO holdfast.done (
             id, finished_at, started_at, state, attempt, worker, flags, fence, ended, result
@@ -47,60 +52,63 @@ BEGIN
             e.result
         FROM ended AS e
     ), by_lane AS (
-        SELECT
-            e.lane, count(*) AS n, array_agg(e.id) FILTER (WHERE e.flags & 227 <> 0) AS keyed,
-            array_agg(e.id) FILTER (WHERE e.flags & 192 <> 0) AS awaited
-        FROM ended AS e GROUP BY e.lane
+        SELECT e.lane, count(*) AS n FROM ended AS e GROUP BY e.lane
     ), counted AS (
         INSERT INTO holdfast.tally (kind, key, n, lane)
         SELECT 'running', by_lane.lane, -by_lane.n, NULL FROM by_lane
         UNION ALL SELECT 'completed', at / 1000000, by_lane.n, by_lane.lane FROM by_lane
     )
     SELECT
-        coalesce(sum(b.n), 0), ARRAY(SELECT unnest(k.keyed) FROM by_lane AS k),
-        ARRAY(SELECT unnest(k.awaited) FROM by_lane AS k)
-    INTO written, keyed, awaited FROM by_lane AS b;
-    IF awaited <> '{}' THEN -- marked since the statement above began: it has locked rows that it cannot see
-        DELETE FROM holdfast.run AS r WHERE r.id = ANY (awaited);
+        count(*), (SELECT count(*) FROM gone AS g), array_agg(e.id) FILTER (WHERE e.flags & 196 <> 0),
+        array_agg(e.id) FILTER (WHERE e.flags & 192 <> 0),
+        array_agg(e.id) FILTER (WHERE e.flags & 2 <> 0),
+        array_agg(e.id) FILTER (WHERE e.flags & 33 <> 0)
+    INTO written, gone, marked, awaited, keyed, gated FROM ended AS e;
+    IF gone < written THEN -- marked since the statement above began: it has locked rows that it cannot see
+        DELETE FROM holdfast.run AS r WHERE r.id = ANY (marked);
     END IF;
-    IF keyed <> '{}' THEN
-        PERFORM holdfast.release_keys(keyed, awaited, at);
+    IF marked IS NOT NULL AND EXISTS (SELECT 1 FROM holdfast.stop WHERE worker = me) THEN
+        DELETE FROM holdfast.stop AS s WHERE s.worker = me AND s.id = ANY (marked);
+    END IF;
+    IF keyed IS NOT NULL THEN
+        PERFORM holdfast.hold_unique_keys(keyed);
+        DELETE FROM holdfast.unique_key AS u USING holdfast.task AS t
+        WHERE t.id = ANY (keyed) AND u.name = t.name AND u.key = t.unique_key AND u.id = t.id;
+    END IF;
+    IF gated IS NOT NULL OR awaited IS NOT NULL THEN
+        PERFORM holdfast.let_go(gated, awaited, at);
     END IF;
     RETURN written;
 END $$;
 
--- Let go of the unique keys and gates of tasks that have just completed. `awaited` are those whose end
--- counts latches, their own or others.
-CREATE OR REPLACE FUNCTION holdfast.release_keys(ids uuid[], awaited uuid[], at bigint) RETURNS void
+-- Let go of the gates of tasks that have just completed (`gated`), and count the latches that the ends
+-- of some count (`awaited`), their own or others.
+CREATE OR REPLACE FUNCTION holdfast.let_go(gated uuid[], awaited uuid[], at bigint) RETURNS void
 LANGUAGE plpgsql
 AS $$
-DECLARE
-    latches text[] := '{}';
-    let_go text[];
 BEGIN
-    PERFORM holdfast.hold_unique_keys(ids);
-    DELETE FROM holdfast.unique_key AS u USING holdfast.task AS t
-    WHERE t.id = ANY (ids) AND t.unique_key IS NOT NULL
-    AND u.name = t.name AND u.key = t.unique_key AND u.id = t.id;
-    let_go := ARRAY(
-        SELECT p.name
-        FROM unnest(ids) AS i (id)
-        CROSS JOIN LATERAL (
-            SELECT holdfast.passes_of(task.passes, task.lock_key) AS passes
-            FROM holdfast.task WHERE task.id = i.id OFFSET 0
-        ) AS t
-        CROSS JOIN LATERAL unnest(t.passes) AS p (name)
-        WHERE holdfast.kind_of(p.name) BETWEEN 1 AND 4
-    );
-    IF awaited <> '{}' THEN
-        latches := ARRAY(
+    PERFORM holdfast.settle_ends(
+        ARRAY(
             SELECT l.name
             FROM unnest(awaited) AS a (id)
             CROSS JOIN LATERAL (SELECT * FROM holdfast.task WHERE task.id = a.id OFFSET 0) AS t
             CROSS JOIN LATERAL holdfast.latches_of(t.id, 192::smallint, t.counts) AS l (name)
-        );
-    END IF;
-    PERFORM holdfast.settle_ends(latches, '{}', '{}', let_go, at);
+        ),
+        '{}', '{}',
+        ARRAY(
+            SELECT p.name
+            FROM (
+                SELECT unnest(t.passes) AS name
+                FROM unnest(gated) AS i (id)
+                CROSS JOIN LATERAL (
+                    SELECT holdfast.passes_of(task.passes, task.lock_key) AS passes
+                    FROM holdfast.task WHERE task.id = i.id OFFSET 0
+                ) AS t
+            ) AS p
+            WHERE holdfast.kind_of(p.name) BETWEEN 1 AND 4
+        ),
+        at
+    );
 END $$;
 
 -- Tasks have left: their ends count latches (of those that completed, and of the others), and the
@@ -126,7 +134,7 @@ BEGIN
 END $$;
 
 -- Any settlements, of different tasks, in one statement. Answers those that came too late: their
--- position, and who has the task now.
+-- position, and who has the task now. `charges`, `crash_counts` NULL: they stay as they are.
 CREATE OR REPLACE FUNCTION holdfast.settle(
     ids text[], attempts integer[], workers text[], states text[], ends text[], charges integer[],
     crash_counts integer[], results bytea[], errors text[], delays bigint[], causes text[],
@@ -138,6 +146,7 @@ SET enable_seqscan = off
 SET enable_bitmapscan = off
 SET enable_hashjoin = off
 SET enable_mergejoin = off
+SET enable_memoize = off
 SET jit = off
 AS $$
 #variable_conflict use_column
@@ -191,12 +200,13 @@ BEGIN
         )
     ), found AS MATERIALIZED (
         SELECT
-            g.id, g.n, g.ended, g.charged, g.crash_count, g.result, g.error, g.need,
+            g.id, g.n, g.ended, coalesce(g.charged, e.charged, 0) AS charged,
+            coalesce(g.crash_count, e.crash_count, 0) AS crash_count, g.result, g.error, g.need,
             r.row, r.attempt, r.worker, r.lane, r.started_at, r.flags, r.fence,
             t.name, t.unique_key, holdfast.passes_of(t.passes, t.lock_key) AS passes, t.counts,
             coalesce(e.rank, t.rank) AS rank, t.expires_at,
             coalesce(e.cause, 'submitted') AS last_cause, e.id IS NOT NULL AS has_extra,
-            g.charged > coalesce(e.charged, 0) AS was_charged,
+            coalesce(g.charged > coalesce(e.charged, 0), false) AS was_charged,
             coalesce(e.cancel_requested, false) AS stopped,
             -- `lifecycle.cancelled_instead`
             CASE WHEN e.cancel_requested AND NOT over.is_so THEN 'cancelled' ELSE g.state END AS state,
@@ -446,9 +456,8 @@ BEGIN
         FROM holdfast.settle(
             ids::text[], coalesce(attempts, array_fill(1, ARRAY[size])),
             array_fill(worker, ARRAY[size]), array_fill('completed'::text, ARRAY[size]),
-            array_fill('completed'::text, ARRAY[size]), array_fill(0, ARRAY[size]),
-            array_fill(0, ARRAY[size]), results, NULL, array_fill(0::bigint, ARRAY[size]), NULL, NULL,
-            NULL, at
+            array_fill('completed'::text, ARRAY[size]), NULL, NULL, results, NULL,
+            array_fill(0::bigint, ARRAY[size]), NULL, NULL, NULL, at
         ) AS s;
     END IF;
     IF rest_ids IS NOT NULL THEN

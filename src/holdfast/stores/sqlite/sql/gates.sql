@@ -48,7 +48,7 @@ AND NOT EXISTS (SELECT 1 FROM task WHERE waits_for = gate.name);
 -- name: lines
 -- The first who stand before each of the gates.
 SELECT json_group_array(json_array(wanted.value, json((
-    SELECT json_group_array(json_array(rank, id, gates, passed, lock_key, seq, lane))
+    SELECT json_group_array(json_array(rank, id, json(gates), passed, lock_key, seq, lane))
     FROM (
         SELECT rank, id, gates, passed, lock_key, seq, lane FROM task
         WHERE waits_for = wanted.value ORDER BY rank, id LIMIT :most
@@ -62,10 +62,10 @@ FROM json_each(:names) AS wanted;
 SELECT json_group_array(json_array(
     wanted.value,
     json_array(
-        first.rank, first.id, first.gates, first.passed, first.lock_key, first.seq, first.lane
+        first.rank, first.id, json(first.gates), first.passed, first.lock_key, first.seq, first.lane
     ),
     iif(holder.seq IS NULL, NULL, json_array(
-        holder.rank, holder.id, holder.gates, holder.passed, holder.lock_key, holder.seq,
+        holder.rank, holder.id, json(holder.gates), holder.passed, holder.lock_key, holder.seq,
         holder.lane
     ))
 ))
