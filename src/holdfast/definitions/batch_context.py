@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Never
+from typing import Any, Never
 
 from holdfast.core.attempt import Claim
 from holdfast.core.duration import Duration
@@ -11,7 +11,28 @@ from holdfast.definitions.context import Context, ContextSink, TaskTransaction
 from holdfast.errors import Unsupported
 
 
-class BatchContext(Context):
+class SharedContext(Context):
+    """What is refused where several tasks share one run: whatever ends or records one of them while
+    the others go on.
+    """
+
+    __slots__ = ()
+
+    def transaction(self) -> TaskTransaction:
+        raise Unsupported(
+            "ctx.transaction() completes one task with your writes, and a batch has many. Use a "
+            "connection of your own, or a task without `batch`."
+        )
+
+    def step(self, *_args: Any, **_kwargs: Any) -> Never:
+        raise Unsupported(_NO_STEPS)
+
+    @property
+    def _steps(self) -> Never:
+        raise Unsupported(_NO_STEPS)
+
+
+class BatchContext(SharedContext):
     """The run of a batch, seen from inside its handler.
 
     `members` are the contexts of its tasks, in the order of the items: their ids and attempts, and
@@ -40,11 +61,8 @@ class BatchContext(Context):
             "`ctx.members[n].submit_child(…)`"
         )
 
-    def transaction(self) -> TaskTransaction:
-        raise Unsupported(_NO_TRANSACTION)
 
-
-class MemberContext(Context):
+class MemberContext(SharedContext):
     """One task of a batch. It has its own attempt, and shares the time limit of the batch."""
 
     __slots__ = ("_batch",)
@@ -61,11 +79,8 @@ class MemberContext(Context):
     def extend(self, time: Duration) -> None:
         self._batch.extend(time)
 
-    def transaction(self) -> TaskTransaction:
-        raise Unsupported(_NO_TRANSACTION)
 
-
-_NO_TRANSACTION = (
-    "ctx.transaction() completes one task with your writes, and a batch has many. Use a connection "
-    "of your own, or a task without `batch`."
+_NO_STEPS = (
+    "durable steps, sleeps and waits are of one task, and a batch runs many. Let the handler "
+    "submit a task that has steps, or leave out `batch`."
 )

@@ -19,6 +19,7 @@ from holdfast import (
     Retry,
     Snooze,
     State,
+    chain,
     context,
 )
 from holdfast.core.task import Cost
@@ -209,9 +210,13 @@ def test_what_belongs_to_one_task_is_refused_for_all(app: MemoryApp) -> None:
                 ctx.submit(work, "x")
             case "transaction":
                 ctx.members[0].transaction()
+            case "step":
+                ctx.members[0].step_sync("one", len, "x")
+            case "sleep":
+                ctx.sleep_sync("1h")
 
     handles = []
-    for word in ("submit", "transaction"):
+    for word in ("submit", "transaction", "step", "sleep"):
         handles.append(work.submit(word))
         app.drain()
 
@@ -285,3 +290,23 @@ def test_a_handler_whose_parameter_is_no_list_is_refused(app: MemoryApp) -> None
 
     with pytest.raises(InvalidOption, match="annotate it with a list, got dict"):
         app.task(batch=Batch())(index)  # type: ignore[arg-type] # the point
+
+
+def test_a_member_may_take_the_result_of_another_task_and_have_children(
+    app: MemoryApp, ran: list[list[Any]]
+) -> None:
+    @app.task
+    def double(n: int) -> int:
+        return 2 * n
+
+    @app.task(batch=Batch(max=10))
+    def work(ctx: BatchContext, items: list[int]) -> list[int]:
+        ran.append(items)
+        ctx.members[0].submit_child(double, 100)
+        return [item + 1 for item in items]
+
+    chained = [chain(double.s(n), work.s()).submit() for n in (1, 2)]
+    app.drain()
+
+    assert ran == [[2, 4]]
+    assert [handle.result() for handle in chained] == [3, 5]

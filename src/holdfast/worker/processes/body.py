@@ -155,7 +155,7 @@ class Body:
         self, claim: BatchClaim, definition: Definition[..., Any, Any], memory_limit: int | None
     ) -> list[Outcome]:
         """Bring a batch to the outcomes of its members."""
-        parts = definition, self._channel, self._interruption, self._host
+        parts = definition, self._channel, self._interruption, self._host, self._step_host
         members = [MemberSink(number, claim, *parts) for number in range(len(claim.members))]
         batch = BatchBody(definition, members)
         return batch.ends(self.run(claim, batch, memory_limit))
