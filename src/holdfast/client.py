@@ -7,13 +7,12 @@ it talks to.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
-from holdfast import pauses
 from holdfast.announcing import Announcer, announce_cancelled
 from holdfast.core import keys
 from holdfast.core.attempt import History
@@ -24,30 +23,36 @@ from holdfast.core.lifecycle import CANCELLABLE_AT_ONCE, REQUEUEABLE, TERMINAL, 
 from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, State, Task, TaskId, WorkerId
-from holdfast.core.tree import TaskTree, children_in
 from holdfast.core.why import Why, explain
 from holdfast.definitions.call import Call
 from holdfast.definitions.composing import Composable, Composite
 from holdfast.definitions.context import current_context
 from holdfast.definitions.handle import TaskRef
 from holdfast.definitions.new_tasks import TaskMaker
-from holdfast.definitions.readers import read_key, read_name
+from holdfast.definitions.readers import read_key
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, InvalidTransition, TaskNotFound
-from holdfast.event_verbs import EventVerbs
-from holdfast.filters import FilterKeywords, chosen_by, dead_unless_told, read_id, where
-from holdfast.fleet import as_now, knows_queue
-from holdfast.flow.children import children_of
+from holdfast.filters import (
+    FilterKeywords,
+    chosen_by,
+    dead_unless_told,
+    page_size,
+    read_id,
+    where,
+)
+from holdfast.fleet import as_now
 from holdfast.flow.coalescing import Coalescer
+from holdfast.flow.event_verbs import EventVerbs
 from holdfast.flow.limit_verbs import LimitVerbs
 from holdfast.flow.limits import with_due
-from holdfast.flow.looking import tree_of, with_whole_result
 from holdfast.flow.slicing import Slices
 from holdfast.flow.standing import with_others
 from holdfast.flow.submitting import Composer, refuse_unknown_tasks
+from holdfast.flow.tree_verbs import TreeVerbs
 from holdfast.flow.trees import START_AGAIN, START_TREE, Trees, is_parent
 from holdfast.logs import EventLog
-from holdfast.ports.dispatcher import EVERYBODY, Dispatcher, work_for
+from holdfast.pauses import QueueVerbs
+from holdfast.ports.dispatcher import Dispatcher, work_for
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
 from holdfast.tokens import Tokens
@@ -57,7 +62,6 @@ if TYPE_CHECKING:
 
 log = EventLog("holdfast.client")
 
-MOST_PER_PAGE = 1000
 SLICE = 1000
 """How many tasks one step of a bulk verb changes at most, so that none holds the store for long."""
 UNCOUNTED = 1_000_000_000
@@ -66,7 +70,7 @@ ASK_CLOCK_EVERY = 1.0
 T = TypeVar("T")
 
 
-class Client(LimitVerbs, EventVerbs):
+class Client(QueueVerbs, TreeVerbs, LimitVerbs, EventVerbs):
     """Submits, finds and steers the tasks of one store."""
 
     def __init__(
@@ -179,11 +183,6 @@ class Client(LimitVerbs, EventVerbs):
 
         return await self.registry.middleware.around_submit(calls, add)
 
-    async def get(self, task_id: TaskRef) -> Task:
-        """The whole picture of one task."""
-        wanted = read_id(task_id)
-        return keys.shown(_found(await self.store.get(wanted), wanted))
-
     async def get_by_key(
         self, key: str, *, name: str | None = None, owner: str | None = None
     ) -> Task:
@@ -215,34 +214,11 @@ class Client(LimitVerbs, EventVerbs):
         """A page of tasks, newest first unless told otherwise. Its `next`, passed as `after`,
         brings the next one. With `by_end`, those that have ended, the last end first.
         """
-        if not 1 <= limit <= MOST_PER_PAGE:
-            raise InvalidOption("limit", f"expected 1 to {MOST_PER_PAGE}, got {limit}")
+        most = page_size(limit)
         chosen = chosen_by(which, words, self.registry.full_name)
         order = Order.of(oldest_first=oldest_first, by_end=by_end)
-        page = await self.store.list(chosen, limit=limit, after=after, order=order)
+        page = await self.store.list(chosen, limit=most, after=after, order=order)
         return replace(page, tasks=tuple(map(keys.shown, page.tasks)))
-
-    async def children(
-        self, task_id: TaskRef, *, limit: int = 100, after: str | None = None
-    ) -> Page:
-        """A page of the task's own children, oldest first."""
-        parent = await self.get(task_id)
-        page = await self.list(parent_id=parent.id, limit=limit, after=after, oldest_first=True)
-        return children_in(page)
-
-    async def tree(self, task_id: TaskRef) -> TaskTree:
-        """The task with its children, their children and so on: the first 1,000, level by level,
-        and how many more there are.
-        """
-        return await self.tree_of(await self.get(task_id), lambda _: True)
-
-    async def tree_of(self, root: Task, shows: Callable[[Task], bool]) -> TaskTree:
-        """The same, of those tasks that `shows` allows."""
-        return await tree_of(self.store, root, shows)
-
-    async def with_whole_result(self, task: Task) -> Task:
-        """The task with its result, also if that is too large to be kept with it."""
-        return await with_whole_result(self.store, task)
 
     async def count(
         self,
@@ -262,12 +238,6 @@ class Client(LimitVerbs, EventVerbs):
         ends = 1 + requeues(history)
         notices = [await self.store.get(notice_id(wanted, end)) for end in range(ends)]
         return with_notices(history, [notice for notice in notices if notice])
-
-    async def ended_children(self, task_id: TaskRef) -> Sequence[Task]:
-        """The children of a task that have ended, oldest first."""
-        wanted = read_id(task_id)
-        found = children_of(self.store, wanted, states=TERMINAL)
-        return [keys.shown(child) async for child in found]
 
     async def why(self, task_id: TaskRef) -> Why:
         """Why the task is not running, in words, with its place in line."""
@@ -421,27 +391,6 @@ class Client(LimitVerbs, EventVerbs):
         if asked:
             log.info("worker.drain_requested", worker_id=worker_id)
         return asked
-
-    async def pause(self, queue: str) -> bool:
-        """Stop handing out this queue's tasks; running ones go on. False if it was paused."""
-        changed = await pauses.pause(self.store, read_name("queue", queue))
-        if changed:
-            log.info("queue.paused", queue=queue)
-        return changed
-
-    async def knows_queue(self, queue: str) -> bool:
-        """Whether a task is kept in this queue, a live worker names it or it is an open one. One
-        that only was paused is not known: the name may be misspelt.
-        """
-        return queue in self.settings.open_queues or await knows_queue(self.store, queue)
-
-    async def resume(self, queue: str) -> bool:
-        """Undo `pause`. False if it was not paused."""
-        changed = await pauses.resume(self.store, read_name("queue", queue))
-        if changed:
-            log.info("queue.resumed", queue=queue)
-        self.dispatcher.wake({queue: EVERYBODY})
-        return changed
 
     async def prune(self) -> int:
         """Forget what is older than `retention` and `dead_letter_retention`; how many tasks."""

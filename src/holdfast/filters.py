@@ -17,6 +17,15 @@ from holdfast.definitions.handle import TaskRef
 from holdfast.definitions.instants import read_instant
 from holdfast.errors import AttemptTimeout, InvalidOption, TaskNotFound
 
+MOST_PER_PAGE: Final = 1000
+
+
+def page_size(limit: int) -> int:
+    """How many a page may have."""
+    if not 1 <= limit <= MOST_PER_PAGE:
+        raise InvalidOption("limit", f"expected 1 to {MOST_PER_PAGE}, got {limit}")
+    return limit
+
 
 class FilterKeywords(TypedDict, total=False):
     """Every word given must match. `state` may be several; other products' words are understood.

@@ -7,14 +7,12 @@ from holdfast.core.gate import GateKind, kind_of
 from holdfast.core.limit_state import LimitChange, LimitDetails, LimitPage
 from holdfast.definitions.gate_makers import read_limit_name, read_limit_value
 from holdfast.definitions.registry import Registry
-from holdfast.errors import InvalidOption
+from holdfast.filters import page_size
 from holdfast.flow import limits
 from holdfast.logs import EventLog
 from holdfast.ports.store import Store
 
 log = EventLog("holdfast.client")
-
-MOST_PER_PAGE = 1000
 
 
 class LimitVerbs:
@@ -27,9 +25,7 @@ class LimitVerbs:
         """The limits, rates, shares and breakers that somebody uses or has set, by name. `next`,
         passed as `after`, brings those after.
         """
-        if not 1 <= limit <= MOST_PER_PAGE:
-            raise InvalidOption("limit", f"expected 1 to {MOST_PER_PAGE}, got {limit}")
-        return await limits.list_limits(self.store, after=after, limit=limit)
+        return await limits.list_limits(self.store, after=after, limit=page_size(limit))
 
     async def limit(self, name: str) -> LimitDetails | None:
         """One of them, with who holds it and who waits; None if it is neither used nor set."""

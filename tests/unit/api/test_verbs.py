@@ -269,7 +269,7 @@ class TestSteering:
 def test_every_verb_of_the_client_is_on_the_app_twice() -> None:
     verbs = {
         name
-        for name, value in vars(Client).items()
+        for name, value in inspect.getmembers(Client)
         if inspect.iscoroutinefunction(value) and not name.startswith("_")
     }
     verbs -= {"submit", "submit_many", "submit_parts", "submit_within_async", "migrate"}

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Required
 from pydantic import AfterValidator, Field, with_config
 from typing_extensions import TypedDict
 
-from holdfast.client import MOST_PER_PAGE
+from holdfast.filters import MOST_PER_PAGE
 from holdfast.server.models import words
 from holdfast.server.shape import CLOSED, SPELLED
 
