@@ -26,7 +26,11 @@ log = EventLog("holdfast.worker")
 
 T = TypeVar("T")
 
-MOST_PER_WRITE = 2000
+MOST_PER_WRITE = 500
+ENOUGH = 100
+"""So many that wait are worth a second write beside the one that is under way: while the store is
+at one, the handlers of the other go on. Two are enough for that.
+"""
 
 
 class _Waiting(NamedTuple):
@@ -53,7 +57,8 @@ class WorkerSteps:
         self._keep = settings.retention
         self._on_refused = on_refused
         self._waiting: list[_Waiting] = []
-        self._writer: asyncio.Task[None] | None = None
+        self._writers: set[asyncio.Task[None]] = set()
+        self._writes = 0
 
     async def journal(self, claim: Claim) -> Mapping[str, bytes]:
         return await self._ask(lambda: self._store.journal(claim.task_id))
@@ -63,8 +68,11 @@ class WorkerSteps:
             return self._over_there(self._recorded(claim, name, value))
         written: asyncio.Future[None] = self._loop.create_future()
         self._waiting.append(_Waiting(claim, (name, value), written))
-        if self._writer is None:
-            self._writer = self._loop.create_task(self._write_all(), name="holdfast-steps")
+        if self._writes == 0 or (self._writes == 1 and len(self._waiting) >= ENOUGH):
+            self._writes += 1
+            writer = self._loop.create_task(self._write_all(), name="holdfast-steps")
+            self._writers.add(writer)
+            writer.add_done_callback(self._writers.discard)
         return written
 
     async def _recorded(self, claim: Claim, name: str, value: bytes) -> None:
@@ -86,8 +94,7 @@ class WorkerSteps:
 
     async def close(self) -> None:
         """Write no more: whoever still waits has been stopped."""
-        if self._writer is not None:
-            await end([self._writer])
+        await end(self._writers)
 
     async def _ask(self, call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         """Ask the store from its worker's loop, however long it is away."""
@@ -106,7 +113,7 @@ class WorkerSteps:
                 del self._waiting[:MOST_PER_WRITE]
                 await self._write(batch)
         finally:
-            self._writer = None
+            self._writes -= 1  # right here: whoever comes next must know that nobody looks again
 
     async def _write(self, batch: Sequence[_Waiting]) -> None:
         try:

@@ -147,6 +147,8 @@ async def report(
 ) -> Sequence[Refusal]:
     if not any(report.steps for report in reports):
         return await _report(db, sql, reports, now)
+    if all(map(_is_of_steps, reports)):
+        return await _report_steps(db, sql, reports, now)
     async with db.transaction():
         refused = await _report(db, sql, reports, now)
         late = {(refusal.task_id, refusal.attempt, refusal.worker_id) for refusal in refused}
@@ -154,6 +156,31 @@ async def report(
         ids, names, results = zip(*steps, strict=True) if steps else ((), (), ())
         await db.execute(sql["record_steps"], ids, list(map(safe_text, names)), results)
     return refused
+
+
+def _is_of_steps(report: Report) -> bool:
+    """Whether it says nothing but what steps came to."""
+    return bool(report.steps) and report.progress is None is report.cost and not report.logs
+
+
+async def _report_steps(
+    db: Connection, sql: Queries, reports: Sequence[Report], now: int | None
+) -> Sequence[Refusal]:
+    told = [(r, *step) for r in reports if is_task_id(r.task_id) for step in r.steps]
+    stale = []
+    if told:
+        by, names, results = zip(*told, strict=True)
+        late = await db.fetch(
+            sql["report_steps"],
+            [r.task_id for r in by],
+            _said_once([r.attempt for r in by]),
+            _said_once([r.worker_id for r in by]),
+            list(map(safe_text, names)),
+            results,
+        )
+        stale = list(dict.fromkeys(by[row[0] - 1]._replace(steps=()) for row in late))
+    stale += [r for r in reports if not is_task_id(r.task_id)]
+    return await _report(db, sql, stale, now) if stale else ()  # says who has them, and counts
 
 
 async def _report(

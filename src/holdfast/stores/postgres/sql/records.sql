@@ -78,6 +78,27 @@ WHERE r.kind = $1::text AND r.due_at IS NOT NULL;
 -- name: journal
 SELECT step, result FROM holdfast.journal WHERE id = $1::text::uuid ORDER BY number;
 
+-- name: report_steps
+-- Reports of nothing but steps: by far the most. Answers the stale ones. Whoever would end an
+-- attempt waits for the lock, which is taken in the order of ids, as everywhere. What is the same
+-- in all rows (attempts, workers) comes once.
+WITH told AS MATERIALIZED (
+    SELECT g.id, coalesce(g.attempt, $2[1]) AS attempt, coalesce(g.worker, $3[1]) AS worker,
+        g.step, g.result, g.n
+    FROM unnest($1::text[]::uuid[], $2::integer[], $3::text[], $4::text[], $5::bytea[])
+    WITH ORDINALITY AS g (id, attempt, worker, step, result, n)
+), held AS MATERIALIZED (
+    SELECT r.id, t.n FROM told AS t
+    JOIN holdfast.run AS r ON r.id = t.id AND r.attempt = t.attempt
+    JOIN holdfast.worker AS w ON w.number = r.worker AND w.id = t.worker
+    ORDER BY r.id FOR SHARE OF r
+), recorded AS (
+    INSERT INTO holdfast.journal (id, step, result)
+    SELECT t.id, t.step, t.result FROM told AS t JOIN held AS h ON h.n = t.n ORDER BY t.n
+    ON CONFLICT DO NOTHING
+)
+SELECT t.n FROM told AS t WHERE NOT EXISTS (SELECT FROM held AS h WHERE h.n = t.n);
+
 -- name: record_steps
 INSERT INTO holdfast.journal (id, step, result)
 SELECT g.id, g.step, g.result
