@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from tests.integration.remote.depot import Depot, failure, released, result, verdicts
 
@@ -9,7 +11,7 @@ from holdfast.core.query import TaskFilter
 from holdfast.core.retry import fixed
 from holdfast.core.task import AttemptEnd, Json, Reason, State, TaskId
 from holdfast.definitions.backoff import dump_policy
-from holdfast.remote import UNSAID, RemoteResult, ResultStatus, Verdict
+from holdfast.remote import UNSAID, RemoteResult, ResultStatus, Sleep, Verdict
 from holdfast.testing.factories import task_id
 
 
@@ -32,6 +34,8 @@ async def test_the_owners_repeat_is_accepted_and_changes_nothing(
     worker = await depot.worker()
     claim = await depot.started(worker)
     said = failure(claim, retriable=False) if status == "failed" else result(claim, status=status)
+    if status == "deferred":
+        said = replace(said, until=Sleep("cool", 60.0))
     server = depot.server() if other_server else depot.remote
 
     first = await depot.remote.results(worker, [said])
