@@ -98,6 +98,7 @@ def outage(folder: Path, seed: int, *, ordeal: Callable[..., None], **dose: floa
         url = server.create_database("soak")
         with closing(Stage(folder, url=url, **load.SETTINGS)) as stage, load.Trial(stage) as trial:
             ordeal(trial, server, **dose)
+            trial.end()
             return f"{len(trial.load.acknowledged)} tasks, {trial.load.refused} submits refused"
 
 
@@ -110,6 +111,7 @@ def network(folder: Path, seed: int, *, ordeal: Callable[..., None], **dose: flo
             load.Trial(stage, url=way) as trial,
         ):
             ordeal(trial, proxy, **(dose | {"seed": seed} if ordeal is ordeals.cut else dose))
+            trial.end()
             return f"{len(trial.load.acknowledged)} tasks"
 
 
@@ -123,7 +125,7 @@ TRIALS: dict[str, Callable[[Path, int], str]] = {
     "absence": partial(outage, ordeal=ordeals.stay_away, seconds=10.0),
     "thrown-out": partial(outage, ordeal=ordeals.throw_out, times=10),
     "cuts": partial(network, ordeal=ordeals.cut, tasks=3_000),
-    "stalls": partial(network, ordeal=ordeals.stall, seconds=10.0),
+    "stalls": partial(network, ordeal=ordeals.stall, seconds=10.0, times=2),
     "silence": partial(network, ordeal=ordeals.silence, times=2),
 }
 

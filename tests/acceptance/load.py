@@ -72,10 +72,11 @@ class Trial:
     ) -> None:
         self.stage = stage
         way = {"HOLDFAST_URL": url or stage.environment["HOLDFAST_URL"]}
-        self.workers = [stage.worker("-c", "4", environment=way) for _ in range(workers)]
+        self.workers = stage.fleet(workers, "-c", "4", environment=way)
         self.load = Load(stage, pause=pause)
         self.load.start()
         self._families = {worker.pid: set(worker.children()) for worker in self.workers}
+        self._returns: list[tuple[datetime, float]] = []
         self.progress(20)
 
     def __enter__(self) -> Self:
@@ -83,6 +84,11 @@ class Trial:
 
     def __exit__(self, *_: object) -> None:
         self.load.stop()
+
+    def came_back(self, tasks: int, *, soon: float = 2.0) -> None:
+        """The store is there again: a task must start this soon, and more of them must end."""
+        self._returns.append((now(), soon))
+        self.progress(tasks)
 
     def progress(self, tasks: int) -> None:
         """Wait until that many more tasks are finished."""
@@ -102,10 +108,12 @@ class Trial:
         assert self.load.failure is None
         until(lambda: not self.stage.unfinished(), within=2 * PATIENCE)
         pictures = self.stage.pictures()
-        assert self.stage.broken(self.load.acknowledged) == []
+        assert self.stage.broken(self.load.acknowledged, pictures=pictures) == []
         assert Counter(picture.task.state for picture in pictures).keys() == {State.COMPLETED}
         self._assert_once(pictures)
         self._assert_same_processes()
+        for returned, soon in self._returns:
+            assert_prompt(pictures, returned, within=soon)
         return pictures
 
     def _assert_once(self, pictures: list[Picture]) -> None:
@@ -122,7 +130,7 @@ class Trial:
             assert set(worker.children()) == self._families[worker.pid], worker.said()
 
 
-def assert_prompt(pictures: list[Picture], returned: datetime, *, within: float = 2.0) -> None:
+def assert_prompt(pictures: list[Picture], returned: datetime, *, within: float) -> None:
     """Some task was claimed soon after the store came back."""
     starts = [a.started_at for picture in pictures for a in picture.history.attempts]
     first = min(start for start in starts if start >= returned)

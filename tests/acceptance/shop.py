@@ -222,14 +222,6 @@ async def deaf(seconds: float) -> None:
             await asyncio.sleep(0.02)
 
 
-@app.task(name="effect", max_retries=5, retry=soon)
-async def effect(ctx: Context, n: int) -> None:
-    """Its row and its completion are one commit (PostgreSQL)."""
-    with log.body(ctx):
-        async with ctx.transaction() as connection:
-            await connection.execute("INSERT INTO effect VALUES ($1)", n)
-
-
 @app.task(name="gpu", requires={"gpu"})
 async def gpu(ctx: Context) -> int:
     with log.body(ctx):
@@ -247,13 +239,6 @@ def gil(ctx: Context, seconds: float) -> int:
 @app.task(name="poison", max_retries=50, retry=soon)
 def poison(ctx: Context) -> None:
     """Kills the worker that runs it."""
-    log.begin(ctx)
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
-@app.task(name="poison_child", executor="process", max_retries=50, retry=soon)
-def poison_child(ctx: Context) -> None:
-    """Kills the child process that runs it."""
     log.begin(ctx)
     os.kill(os.getpid(), signal.SIGKILL)
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
@@ -26,7 +27,8 @@ T = TypeVar("T")
 
 SHOP = Path(__file__).with_name("shop.py")
 BIN = Path(sys.executable).parent
-PATIENCE = 30.0
+PATIENCE = 60.0
+"""Enough for a machine that is busy with other things; a test that passes never waits for it."""
 
 
 def until(probe: Callable[[], T], *, within: float = PATIENCE, every: float = 0.02) -> T:
@@ -68,7 +70,7 @@ class WorkerProcess:
         family = descendants(self.pid)
         for pid in (self.pid, *family):
             send(pid, signal.SIGKILL)
-        self.popen.wait(10)
+        self.popen.wait(PATIENCE)
 
     def said(self) -> str:
         return self.output.read_text(errors="replace")
@@ -145,6 +147,22 @@ class Stage:
             assert worker.is_running, worker.said()
         return worker
 
+    def fleet(
+        self, number: int, *arguments: str, environment: Mapping[str, str] | None = None
+    ) -> list[WorkerProcess]:
+        """Several of them, which start side by side."""
+        fleet = [
+            self.worker(*arguments, ready=False, environment=environment) for _ in range(number)
+        ]
+
+        def is_ready(worker: WorkerProcess) -> bool:
+            assert worker.is_running, worker.said()
+            return bool({each.pid for each in self.app.workers()} & set(worker.children()))
+
+        for worker in fleet:
+            until(partial(is_ready, worker))
+        return fleet
+
     def command(self, *arguments: str, check: bool = True) -> subprocess.CompletedProcess[str]:
         """Run `holdfast …` to its end."""
         done = subprocess.run(
@@ -187,11 +205,16 @@ class Stage:
         return self.app.wait_for(collect(self.app.client.store))
 
     def broken(
-        self, acknowledged: Collection[str] = (), *, crash_limit: int = 3, finished: bool = True
+        self,
+        acknowledged: Collection[str] = (),
+        *,
+        pictures: Sequence[Picture] | None = None,
+        crash_limit: int = 3,
+        finished: bool = True,
     ) -> list[Broken]:
-        """Judge the store against the start log."""
+        """Judge the store, as it is or as it was pictured, against the start log."""
         return check(
-            self.pictures(),
+            self.pictures() if pictures is None else pictures,
             acknowledged=acknowledged,
             starts=self.log.starts(),
             crash_limit=crash_limit,

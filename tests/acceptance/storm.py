@@ -12,6 +12,7 @@ from typing import Any
 
 from tests.acceptance.stage import Stage, WorkerProcess, ids, send, until
 from tests.kit.checker import Picture
+from tests.kit.servers.mongo import end_transactions
 
 from holdfast import Call
 from holdfast.core.task import Cause, State
@@ -37,6 +38,8 @@ class Killer:
         while time.monotonic() < end:
             self.strike()
             time.sleep(every)  # this is the beat of the storm, not a wait for anything
+        if self.stage.is_slow:
+            end_transactions(self.stage.environment["HOLDFAST_URL"].partition("?")[0])
 
     def strike(self) -> None:
         if len(self.killed) % 5 == 4:
@@ -97,9 +100,10 @@ def kill_storm(stage: Stage, *, tasks: int, seconds: float, seed: int) -> Toll:
         acknowledged += ids(stage.app.submit_many(calls[start : start + BATCH]))
         time.sleep(seconds / (tasks / 2 / BATCH) * 0.6)  # spread over the storm
     killing.join()
-    until(lambda: not stage.unfinished(), within=120 + tasks / 50)
-    broken = [str(each) for each in stage.broken(acknowledged, crash_limit=CRASHES)]
+    until(lambda: not stage.unfinished(), within=400 if stage.is_slow else 120 + tasks / 50)
     pictures = stage.pictures()
+    found = stage.broken(acknowledged, pictures=pictures, crash_limit=CRASHES)
+    broken = [str(each) for each in found]
     if len(acknowledged) != len(pictures):
         broken.append(f"{len(acknowledged)} acknowledged, {len(pictures)} in the store")
     return Toll(broken=broken, kills=len(killer.killed), pictures=pictures)

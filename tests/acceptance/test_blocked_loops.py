@@ -51,7 +51,7 @@ def test_a_worker_whose_loop_is_blocked_for_ever_is_replaced(make_stage: MakeSta
     blocker = stage.shop.block.submit(600.0)
     until(lambda: stage.begun(blocker.id))
 
-    until(lambda: process not in worker.children(), within=30)
+    until(lambda: process not in worker.children())
     until(lambda: neighbour.status() is State.COMPLETED)
 
     assert blocker.task().reason is Reason.TIMEOUT
@@ -73,7 +73,7 @@ def test_a_worker_whose_every_slot_is_stuck_is_replaced(make_stage: MakeStage) -
     stuck = stage.shop.alone_thread.submit("k", 600.0)
     waiting = stage.shop.noop.submit(1)
 
-    until(lambda: process not in worker.children(), within=30)
+    until(lambda: process not in worker.children())
     until(lambda: stuck.status() is State.COMPLETED)
     until(lambda: waiting.status() is State.COMPLETED)
 

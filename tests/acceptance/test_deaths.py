@@ -13,11 +13,10 @@ pytestmark = pytest.mark.acceptance
 
 
 def test_a_call_that_holds_the_interpreter_for_two_leases_starts_once(stage: Stage) -> None:
-    stage.worker("-c", "2")
-    stage.worker("-c", "2")
+    stage.fleet(2, "-c", "2")
     handle = stage.shop.gil.submit(4.4)  # the lease is 2 s
 
-    assert handle.result(timeout=30) == 1
+    assert handle.result(timeout=60) == 1
 
     assert [(a.cause, a.ended) for a in handle.history().attempts] == [
         (Cause.SUBMITTED, AttemptEnd.COMPLETED)
@@ -26,22 +25,9 @@ def test_a_call_that_holds_the_interpreter_for_two_leases_starts_once(stage: Sta
     assert stage.broken([handle.id]) == []
 
 
-def test_children_die_with_their_supervisor(stage: Stage) -> None:
+def test_children_die_with_their_worker_process_and_with_their_supervisor(stage: Stage) -> None:
     worker = stage.worker("--processes", "2", "-c", "1")
     handle = stage.shop.child.submit(600.0)
-    until(lambda: stage.begun(handle.id))
-    family = descendants(worker.pid)
-    body = stage.log.starts()[0].pid
-
-    send(worker.pid, signal.SIGKILL)
-
-    assert body in family
-    until(lambda: not any(is_alive(pid) for pid in family), within=5)
-
-
-def test_children_die_with_their_worker_process_and_the_task_goes_on(stage: Stage) -> None:
-    worker = stage.worker("-c", "1")
-    handle = stage.shop.child.submit(1.5)
     until(lambda: stage.begun(handle.id))
     body = stage.log.starts()[0].pid
     process = next(pid for pid in worker.children() if body in descendants(pid))
@@ -49,16 +35,22 @@ def test_children_die_with_their_worker_process_and_the_task_goes_on(stage: Stag
     send(process, signal.SIGKILL)
 
     until(lambda: not is_alive(body), within=5)
-    handle.result(timeout=20)
+    until(lambda: stage.begun(handle.id, attempt=2))
     assert [a.cause for a in handle.history().attempts] == [Cause.SUBMITTED, Cause.WORKER_LOST]
-    assert stage.broken([handle.id]) == []
+    assert stage.broken([handle.id], finished=False) == []
+
+    family = descendants(worker.pid)
+    send(worker.pid, signal.SIGKILL)
+
+    assert stage.log.starts()[-1].pid in family
+    until(lambda: not any(is_alive(pid) for pid in family), within=5)
 
 
-@pytest.mark.parametrize("kind", ["poison", "poison_child"])
-def test_a_poison_pill_stops_and_its_neighbours_complete(stage: Stage, kind: str) -> None:
+def test_a_poison_pill_stops_and_its_neighbours_complete(stage: Stage) -> None:
+    """One that kills only its own process is in `integration/processes/test_supervisor.py`."""
     stage.worker("--processes", "2", "-c", "4")
     neighbours = stage.app.submit_many([stage.shop.work.call(0.05) for _ in range(20)])
-    pill = getattr(stage.shop, kind).submit()
+    pill = stage.shop.poison.submit()
     neighbours += stage.app.submit_many([stage.shop.work.call(0.05) for _ in range(20)])
 
     until(lambda: not stage.unfinished(), within=60)

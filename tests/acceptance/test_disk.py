@@ -85,7 +85,7 @@ def test_a_worker_waits_out_a_full_disk_and_runs_nothing_twice(
     assert stage.broken(ids(handles)) == []
     lines = [line for line in worker.said().splitlines() if "disk is full" in line]
     assert 0 < len(lines) < 40
-    assert stage.shop.noop.submit(1).result(timeout=10) == 1
+    assert stage.shop.noop.submit(1).result(timeout=60) == 1
 
 
 def test_submits_under_a_filling_disk_are_never_acknowledged_falsely(
@@ -140,7 +140,7 @@ def test_a_read_only_database_refuses_clearly_and_heals_by_itself(tmp_path: Path
 
         disk.allow_writing()
         later = stage.shop.noop.submit(3)
-        assert later.result(timeout=20) == 3
+        assert later.result(timeout=60) == 3
         until(lambda: not stage.unfinished())
 
         assert worker.is_running

@@ -1,9 +1,12 @@
-"""Leaving in good order: SIGTERM drains, a second one hurries, nothing is charged for it."""
+"""Leaving in good order: SIGTERM drains, and nothing is charged for it.
+
+A second one hurries, a third one kills: `integration/processes/test_supervisor.py`.
+"""
 
 from __future__ import annotations
 
 import signal
-import time
+from functools import partial
 
 import pytest
 from tests.acceptance.conftest import MakeStage
@@ -33,46 +36,28 @@ def test_sigterm_lets_running_work_end_and_takes_no_more(stage: Stage) -> None:
     assert stage.broken([running.id, waiting.id], finished=False) == []
 
 
-@pytest.mark.parametrize("executor", ["nap", "patient", "child"])
-def test_what_outlasts_the_drain_is_handed_back_uncharged(
-    make_stage: MakeStage, executor: str
-) -> None:
+def test_what_outlasts_the_drain_is_handed_back_uncharged(make_stage: MakeStage) -> None:
     stage = make_stage(**SHORT, drain="0.5s")
-    first = stage.worker("-c", "2")
-    handle = getattr(stage.shop, executor).submit(2.5)
-    until(lambda: stage.begun(handle.id))
+    first = stage.worker("-c", "3")
+    handles = []
+    for task in (stage.shop.child, stage.shop.patient, stage.shop.nap):
+        handles.append(task.submit(3.0))
+        until(partial(stage.begun, handles[-1].id))
 
     first.signal(signal.SIGTERM)
-    assert first.wait(10) == 0
-    left = handle.task()
-    stage.worker("-c", "2")
-    until(lambda: handle.status() is State.COMPLETED)
+    assert first.wait() == 0
+    left = [handle.task() for handle in handles]
+    stage.worker("-c", "3")
+    until(lambda: not stage.unfinished())
 
-    attempts = handle.history().attempts
-    assert (left.state, left.charged, left.crash_count) == (State.QUEUED, 0, 0)
-    assert [(a.cause, a.ended, a.charged) for a in attempts] == [
-        (Cause.SUBMITTED, AttemptEnd.RELEASED, False),
-        (Cause.RELEASED, AttemptEnd.COMPLETED, False),
-    ]
-    assert stage.broken([handle.id]) == []
-
-
-def test_a_second_sigterm_means_now(make_stage: MakeStage) -> None:
-    stage = make_stage(**SHORT, drain="60s")
-    worker = stage.worker("-c", "1")
-    handle = stage.shop.nap.submit(60.0)
-    until(lambda: stage.begun(handle.id))
-
-    worker.signal(signal.SIGTERM)
-    until(lambda: WorkerStatus.DRAINING in [w.status for w in stage.app.workers()])
-    asked = time.monotonic()
-    worker.signal(signal.SIGTERM)
-
-    assert worker.wait() == 0
-    assert time.monotonic() - asked < 3.0
-    task = handle.task()
-    assert (task.state, task.charged, task.crash_count) == (State.QUEUED, 0, 0)
-    assert [a.ended for a in handle.history().attempts] == [AttemptEnd.RELEASED]
+    assert [(t.state, t.charged, t.crash_count) for t in left] == [(State.QUEUED, 0, 0)] * 3
+    for handle in handles:
+        assert handle.status() is State.COMPLETED
+        assert [(a.cause, a.ended, a.charged) for a in handle.history().attempts] == [
+            (Cause.SUBMITTED, AttemptEnd.RELEASED, False),
+            (Cause.RELEASED, AttemptEnd.COMPLETED, False),
+        ]
+    assert stage.broken([handle.id for handle in handles]) == []
 
 
 def test_a_deploy_under_load_starts_nothing_twice_without_cause(make_stage: MakeStage) -> None:
@@ -83,7 +68,7 @@ def test_a_deploy_under_load_starts_nothing_twice_without_cause(make_stage: Make
     until(lambda: stage.finished() > 10)
 
     first.signal(signal.SIGTERM)
-    assert first.wait(10) == 0
+    assert first.wait() == 0
     stage.worker("--processes", "2", "-c", "40")
     until(lambda: not stage.unfinished())
 

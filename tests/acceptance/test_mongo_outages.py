@@ -12,7 +12,7 @@ from collections.abc import Iterator
 import pytest
 from tests.acceptance import ordeals
 from tests.acceptance.conftest import MakeStage, on_own_mongo
-from tests.acceptance.load import SETTINGS, Trial, assert_calm, assert_prompt, now, said_since
+from tests.acceptance.load import SETTINGS, Trial, assert_calm, said_since
 from tests.kit.servers.mongo import MongoServer
 
 PAUSE = 0.5
@@ -28,47 +28,31 @@ def trial(make_stage: MakeStage) -> Iterator[Trial]:
         yield trial
 
 
-def test_kill_9_of_the_server_again_and_again_loses_and_doubles_nothing(
+def test_kill_9_of_the_server_and_its_silence_lose_and_double_nothing(
     trial: Trial, own_mongo: MongoServer
 ) -> None:
-    returns = []
-
-    for _ in range(3):
-        own_mongo.restart()
-        returns.append(now())
-        trial.progress(20)
-
-    pictures = trial.end()
-    for returned in returns:
-        assert_prompt(pictures, returned, within=SOON)
-
-
-def test_a_server_that_is_away_is_waited_for_quietly(trial: Trial, own_mongo: MongoServer) -> None:
-    away = 8.0
-    before = [worker.said() for worker in trial.workers]
-
-    own_mongo.restart(away=away)
-
-    returned = now()
-    said = [said_since(*each) for each in zip(trial.workers, before, strict=True)]
-    trial.progress(20)
-    assert_prompt(trial.end(), returned, within=SOON)
-    for each in said:
-        assert_calm(each, seconds=away)
-        assert "store.lost" in each
-
-
-def test_a_server_that_falls_silent_is_waited_for(trial: Trial, own_mongo: MongoServer) -> None:
     for _ in range(2):
-        own_mongo.pause()
-        time.sleep(4.0)  # this is the length of the silence, not a wait for anything
-        own_mongo.go_on()
-        trial.progress(20)
+        own_mongo.restart()
+        trial.came_back(20, soon=SOON)
+    own_mongo.pause()
+    time.sleep(4.0)  # this is the length of the silence, not a wait for anything
+    own_mongo.go_on()
+    trial.progress(20)
 
     trial.end()
 
 
-def test_who_is_told_to_leave_while_it_is_away_leaves(
-    make_stage: MakeStage, own_mongo: MongoServer
+def test_a_server_that_is_away_is_waited_for_quietly_and_who_is_told_to_leave_then_leaves(
+    trial: Trial, own_mongo: MongoServer
 ) -> None:
-    ordeals.leave_without(make_stage(**SETTINGS), own_mongo)
+    away = 5.0
+    before = [worker.said() for worker in trial.workers]
+
+    own_mongo.restart(away=away)
+
+    said = [said_since(*each) for each in zip(trial.workers, before, strict=True)]
+    trial.came_back(20, soon=SOON)
+    for each in said:
+        assert_calm(each, seconds=away)
+        assert "store.lost" in each
+    ordeals.leave_without(trial, own_mongo)

@@ -19,12 +19,12 @@ def test_a_task_that_requires_a_capability_waits_for_it_and_others_flow_past(sta
     special = stage.app.submit_many([stage.shop.gpu.call() for _ in range(10)])
     others = stage.app.submit_many([stage.shop.noop.call(n) for n in range(10)])
 
-    assert [handle.result(timeout=20) for handle in others] == list(range(10))
+    assert [handle.result(timeout=60) for handle in others] == list(range(10))
     assert {handle.status() for handle in special} == {State.QUEUED}
     why = json.loads(stage.command("task", "why", special[0].id, "--json").stdout)
     assert "missing_capability" in json.dumps(why)
     able = stage.worker("-c", "2", "--capability", "gpu")
-    pids = {handle.result(timeout=20) for handle in special}
+    pids = {handle.result(timeout=60) for handle in special}
 
     assert pids <= set(able.children())
     assert not pids & set(plain.children())
@@ -45,12 +45,13 @@ def test_priorities_start_in_order_on_one_slot(stage: Stage) -> None:
     assert [start.task_id for start in stage.log.starts()] == expected
 
 
-def test_delayed_work_starts_when_due_and_not_before(stage: Stage) -> None:
+def test_delayed_work_and_retries_start_when_due_and_not_before(stage: Stage) -> None:
     stage.worker("-c", "4")
     now = datetime.now(UTC)
+    retried = stage.shop.work.submit(0.0, fail_first=True)
     handles = [
-        stage.shop.noop.options(delay="1.5s").submit(1),
-        stage.shop.noop.options(run_at=now + timedelta(seconds=2)).submit(2),
+        stage.shop.noop.options(delay="1s").submit(1),
+        stage.shop.noop.options(run_at=now + timedelta(seconds=1.5)).submit(2),
         stage.shop.noop.options(run_at=now - timedelta(hours=1)).submit(3),
     ]
 
@@ -61,15 +62,8 @@ def test_delayed_work_starts_when_due_and_not_before(stage: Stage) -> None:
         assert task.started_at is not None
         assert task.started_at >= task.run_at
         assert task.started_at - max(task.run_at, task.created_at) < timedelta(seconds=overload())
-
-
-def test_retries_wait_for_their_backoff(stage: Stage) -> None:
-    stage.worker("-c", "1")
-    handle = stage.shop.work.submit(0.0, fail_first=True)
-
-    assert handle.result(timeout=20) == 2
-
-    first, second = handle.history().attempts
+    assert retried.result() == 2
+    first, second = retried.history().attempts
     assert first.ended_at is not None
     waited = second.started_at - first.ended_at
     assert timedelta(seconds=0.2) <= waited < timedelta(seconds=0.2 + overload())

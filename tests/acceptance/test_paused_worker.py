@@ -5,16 +5,20 @@ from __future__ import annotations
 import signal
 
 import pytest
-from tests.acceptance.conftest import on_sql
 from tests.acceptance.stage import Stage, send, until
 from tests.stopping import stop_between_writes
 
 from holdfast.core.task import AttemptEnd, Cause, State
 
-pytestmark = [pytest.mark.acceptance, on_sql]
+pytestmark = pytest.mark.acceptance
 
 
-@pytest.mark.parametrize("whole", [False, True], ids=["its process", "its whole family"])
+@pytest.mark.parametrize(
+    ("store", "whole"),
+    [("postgres", False), ("sqlite", True)],
+    indirect=["store"],
+    ids=["its process", "its whole family"],
+)
 def test_a_worker_stopped_past_its_lease_is_refused_and_works_on(stage: Stage, whole: bool) -> None:
     zombie = stage.worker("-c", "1")
     handle = stage.shop.nap.submit(1.0)  # over when it comes back, before it hears of its loss
@@ -27,7 +31,7 @@ def test_a_worker_stopped_past_its_lease_is_refused_and_works_on(stage: Stage, w
     for pid in stopped:
         send(pid, signal.SIGSTOP)
     other = stage.worker("-c", "1")
-    assert handle.result(timeout=20) == 2
+    assert handle.result(timeout=60) == 2
     for pid in stopped:
         send(pid, signal.SIGCONT)
 
@@ -45,7 +49,7 @@ def test_a_worker_stopped_past_its_lease_is_refused_and_works_on(stage: Stage, w
     other.signal(signal.SIGTERM)
     assert other.wait() == 0
     later = stage.shop.noop.submit(7)
-    assert later.result(timeout=20) == 7
+    assert later.result(timeout=60) == 7
     assert stage.log.starts()[-1].pid in zombie.children()
     assert stage.broken([handle.id, later.id]) == []
     assert later.status() is State.COMPLETED

@@ -25,29 +25,19 @@ def _by_way_of(bouncer: PgBouncer, stage: Stage) -> str:
     return f"{bouncer.url(database)}?pgbouncer=true"
 
 
-def test_workers_share_few_connections_and_keep_every_promise(
+def test_workers_share_few_connections_and_outlive_a_pgbouncer_that_goes_away(
     make_stage: MakeStage, bouncer: PgBouncer
 ) -> None:
     stage = make_stage(**SETTINGS)
 
     with Trial(stage, url=_by_way_of(bouncer, stage)) as trial:
         trial.progress(200)
+        bouncer.stop()
+        bouncer.start()
+        trial.progress(50)
         pictures = trial.end()
 
-    assert len(pictures) >= 200
-
-
-def test_a_pgbouncer_that_goes_away_is_one_more_outage(
-    make_stage: MakeStage, bouncer: PgBouncer
-) -> None:
-    stage = make_stage(**SETTINGS)
-
-    with Trial(stage, url=_by_way_of(bouncer, stage)) as trial:
-        for _ in range(2):
-            bouncer.stop()
-            bouncer.start()
-            trial.progress(50)
-        trial.end()
+    assert len(pictures) >= 250
 
 
 def test_everything_else_goes_through_it_too(make_stage: MakeStage, bouncer: PgBouncer) -> None:
@@ -59,9 +49,9 @@ def test_everything_else_goes_through_it_too(make_stage: MakeStage, bouncer: PgB
         retried = elsewhere.shop.work.submit(0.0, fail_first=True)
         delayed = elsewhere.shop.noop.options(delay="0.5s").submit(1)
 
-        assert {handle.result(timeout=20) for handle in keyed} == {7}
-        assert retried.result(timeout=20) == 2
-        assert delayed.result(timeout=20) == 1
+        assert {handle.result(timeout=60) for handle in keyed} == {7}
+        assert retried.result(timeout=60) == 2
+        assert delayed.result(timeout=60) == 1
         until(lambda: not elsewhere.unfinished())
         assert len({handle.id for handle in keyed}) == 1
         assert elsewhere.broken([keyed[0].id, retried.id, delayed.id]) == []

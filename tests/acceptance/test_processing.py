@@ -1,4 +1,8 @@
-"""The steps of `features/processing.feature`, with real workers on every store."""
+"""The steps of `features/processing.feature`, with real workers.
+
+One scenario is played on every store, the others on a file: that stores do the same is what the
+conformance suites try, those with many processes among them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from tests.acceptance.stage import Stage, ids, until
 
 from holdfast import Handle
 
-pytestmark = [pytest.mark.acceptance, on_every_store]
+pytestmark = pytest.mark.acceptance
 
 FEATURE = "features/processing.feature"
 
@@ -27,6 +31,7 @@ def test_a_created_task_is_processed(store: MakePlace) -> None: ...
 def test_a_failing_task_stays(store: MakePlace) -> None: ...
 
 
+@on_every_store
 @scenario(FEATURE, "A failed task runs again when it is due")
 def test_a_failed_task_runs_again_when_it_is_due(store: MakePlace) -> None: ...
 

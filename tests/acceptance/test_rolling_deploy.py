@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance.conftest import MakeStage, on_sql
+from tests.acceptance.conftest import MakeStage
 from tests.acceptance.stage import Stage, until
 
 from holdfast.core.query import TaskFilter
@@ -72,7 +72,6 @@ def results(stage: Stage, handles: list[Any]) -> list[Any]:
     return [json.loads(task.result or b"null") for task in tasks]
 
 
-@on_sql
 def test_old_and_new_code_side_by_side_lose_and_charge_nothing(
     make_stage: MakeStage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,4 +1,8 @@
-"""Two versions of the schema: refused, with the command to run."""
+"""Two versions of the schema: refused, with the command to run.
+
+What `migrate` says is in `integration/cli/test_upkeep.py`, other files in
+`integration/sqlite/test_trouble.py`.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ import pytest
 from tests.acceptance.stage import Stage
 
 import holdfast
-from holdfast.errors import SchemaMismatch, StoreError
+from holdfast.errors import SchemaMismatch
 
 pytestmark = pytest.mark.acceptance
 
@@ -21,42 +25,26 @@ def set_version(stage: Stage, version: int) -> None:
         db.execute(f"PRAGMA user_version = {version}")
 
 
-@pytest.fixture
-def newer(stage: Stage) -> Stage:
-    """A database that a newer Holdfast has migrated."""
-    stage.shop.noop.submit(1)
+def test_a_newer_schema_is_refused_and_the_file_is_left_alone(stage: Stage) -> None:
+    worker = stage.worker("-c", "1")
+    assert stage.shop.noop.submit(1).result(timeout=60) == 1
     stage.app.close()
     set_version(stage, 99)
-    return stage
 
-
-def test_a_newer_schema_is_refused_and_the_file_is_left_alone(newer: Stage) -> None:
     with pytest.raises(SchemaMismatch, match=r"version 99.*upgrade this installation"):
-        newer.shop.noop.submit(2)
+        stage.shop.noop.submit(2)
+    late = stage.worker(ready=False)
+    migrate = stage.command("migrate", check=False)
 
-    worker = newer.worker(ready=False)
-    assert worker.wait() != 0
-    assert "schema version 99" in worker.said()
-    assert "upgrade" in worker.said()
-    assert "Traceback" not in worker.said()
-    migrate = newer.command("migrate", check=False)
+    assert late.wait() != 0
+    assert "schema version 99" in late.said()
+    assert "upgrade" in late.said()
+    assert "Traceback" not in late.said()
     assert migrate.returncode == 1
     assert "99" in migrate.stderr + migrate.stdout
-    with sqlite3.connect(newer.folder / "shop.db") as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (99,)
-
-
-def test_a_running_worker_meets_a_newer_schema_and_says_so(stage: Stage) -> None:
-    worker = stage.worker("-c", "1")
-    assert stage.shop.noop.submit(1).result(timeout=10) == 1
-    stage.app.close()
-
-    set_version(stage, 99)
-    restarted = stage.worker(ready=False)
-
-    assert restarted.wait() != 0
-    assert "schema version 99" in restarted.said()
     assert worker.is_running or "schema version 99" in worker.said()
+    with sqlite3.connect(stage.folder / "shop.db") as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (99,)
 
 
 @pytest.fixture
@@ -100,28 +88,3 @@ def test_an_older_schema_is_refused_until_migrated_and_nothing_is_lost(
 def columns(stage: Stage) -> list[str]:
     with sqlite3.connect(stage.folder / "shop.db") as db:
         return [row[1] for row in db.execute("PRAGMA table_info(task)")]
-
-
-def test_a_file_of_something_else_is_refused_until_migrated(stage: Stage) -> None:
-    with sqlite3.connect(stage.folder / "shop.db") as db:
-        db.execute("CREATE TABLE customers (name TEXT)")
-
-    with pytest.raises(StoreError, match="holdfast migrate"):
-        stage.shop.noop.submit(1)
-    done = stage.command("migrate")
-
-    assert done.returncode == 0
-    handle = stage.shop.noop.submit(1)
-    stage.worker("-c", "1")
-    assert handle.result(timeout=10) == 1
-    with sqlite3.connect(stage.folder / "shop.db") as db:
-        assert db.execute("SELECT count(*) FROM customers").fetchone() == (0,)
-
-
-def test_migrate_tells_what_it_did_and_may_be_repeated(stage: Stage) -> None:
-    first = stage.command("migrate", "--json")
-    second = stage.command("migrate", "--json")
-
-    assert first.returncode == second.returncode == 0
-    assert first.stdout != second.stdout
-    assert Path(stage.folder / "shop.db").exists()

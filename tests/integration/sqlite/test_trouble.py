@@ -156,7 +156,7 @@ async def test_a_file_that_is_no_database_is_refused(shopping_list: Path) -> Non
         await SQLiteStore(shopping_list).open()
 
 
-async def test_a_database_of_others_is_left_alone(path: Path) -> None:
+async def test_a_database_of_others_is_left_alone_until_it_is_migrated(path: Path) -> None:
     with closing(sqlite3.connect(path)) as db:
         db.execute("CREATE TABLE invoices (x)")
 
@@ -165,6 +165,11 @@ async def test_a_database_of_others_is_left_alone(path: Path) -> None:
 
     with closing(sqlite3.connect(path)) as db:
         assert db.execute("SELECT name FROM sqlite_schema").fetchall() == [("invoices",)]
+    await SQLiteStore(path).migrate()
+    async with SQLiteStore(path) as store:
+        await submit(store)
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT count(*) FROM invoices").fetchone() == (0,)
 
 
 @pytest.mark.parametrize(

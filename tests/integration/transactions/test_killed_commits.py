@@ -12,9 +12,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from pymongo import MongoClient
 from tests.integration.transactions.killed_commit import KIND, QUEUE, WAYS, WORKER, latch_of
-from tests.kit.servers.mongo import MongoServer
+from tests.kit.servers.mongo import MongoServer, end_transactions
 
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State, TaskId
@@ -30,10 +29,10 @@ TOO_EARLY = ("tasks-added", "record-written", "record-written:2", "end-written",
 POINTS = {
     ("sqlite", "commit"): "tasks-added record-written record-written:2 answered",
     ("sqlite", "settle"): "end-written tasks-added record-written:2 written answered",
-    ("postgres", "commit"): "tasks-added record-written record-written:2 written committed",
-    ("postgres", "settle"): "end-written tasks-added record-written:2 written committed",
-    ("mongo", "commit"): "tasks-added record-written record-written:2 written committed",
-    ("mongo", "settle"): "end-written tasks-added record-written:2 written committed",
+    ("postgres", "commit"): "tasks-added record-written:2 written committed",
+    ("postgres", "settle"): "end-written record-written:2 written committed",
+    ("mongo", "commit"): "tasks-added record-written:2 written committed",
+    ("mongo", "settle"): "end-written record-written:2 written committed",
 }
 
 
@@ -99,13 +98,6 @@ def kill_at(point: str, url: str, way: str, ids: Sequence[str]) -> None:
         check=False,
     )
     assert victim.returncode == -signal.SIGKILL, f"{point} was not reached: {victim.stderr}"
-
-
-def end_transactions(url: str) -> None:
-    """What the server does by itself, a minute after the death of a client."""
-    client: MongoClient[dict[str, object]] = MongoClient(url)
-    with client:
-        client.admin.command("killAllSessions", [])
 
 
 async def seen(store: Store, way: str, ids: Sequence[str]) -> str:

@@ -26,6 +26,7 @@ from shutil import disk_usage, rmtree
 from typing import Any, Final, NamedTuple, Self
 from urllib.parse import urlsplit, urlunsplit
 
+from pymongo import MongoClient
 from tests.kit.servers import processes
 from tests.kit.servers.account import ServerError
 from tests.kit.servers.postgres import free_port
@@ -33,6 +34,13 @@ from tests.kit.servers.postgres import free_port
 PROGRAM: Final = "secantusd-py"
 PATIENCE: Final = 30.0
 ROOM: Final = 2 << 30
+
+
+def end_transactions(url: str) -> None:
+    """What a server does by itself, a minute after the death of a client."""
+    client: MongoClient[dict[str, object]] = MongoClient(url)
+    with client:
+        client.admin.command("killAllSessions", [])
 
 
 class GivenMongo(NamedTuple):
