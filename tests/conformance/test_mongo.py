@@ -49,10 +49,10 @@ def broom() -> Iterator[dict[str, MongoClient[dict[str, object]]]]:
 class TestMongo(StoreConformance):
     """Less of what only counts by the thousand, unless the server is a real one."""
 
-    dose = 1.0 if REAL else 0.3
+    dose = 1.0 if REAL else 0.2
     backlog = 10_000 if REAL else 300
     slots = 250 if REAL else 10
-    drained = 2000 if REAL else 200
+    drained = 2000 if REAL else 150
 
     @pytest.fixture
     def swept(

@@ -91,7 +91,7 @@ class TwoStores(RuleBasedStateMachine):
 
 TestTwoStores = TwoStores.TestCase
 TestTwoStores.settings = settings(
-    max_examples=12,
+    max_examples=8,
     stateful_step_count=40,
     deadline=None,
     suppress_health_check=list(HealthCheck),
@@ -103,7 +103,7 @@ def test_a_long_life_looks_the_same_on_both_stores(seed: int) -> None:
     live(Pair(), seed, steps=200)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_a_life_on_postgresql_looks_the_same(fresh_schema: str, seed: int) -> None:
     live(Pair(lambda clock: PostgresStore(fresh_schema, clock=clock)), seed, steps=120)
 

@@ -20,11 +20,8 @@ from holdfast.testing.clock import FakeClock
 from holdfast.testing.suites import (
     ClaimSuite,
     GateSuite,
-    LatchSuite,
     LockSuite,
-    ManyProcessesSuite,
     OrderSuite,
-    StarvationSuite,
     StoreConformance,
     StoreSuite,
     UnlockSuite,
@@ -110,12 +107,9 @@ class TestPostgres16(
     OnPostgres,
     ClaimSuite,
     OrderSuite,
-    StarvationSuite,
     LockSuite,
     UnlockSuite,
     GateSuite,
-    LatchSuite,
-    ManyProcessesSuite,
 ):
     @pytest.fixture
     def database(self, database16: str) -> str:

@@ -59,6 +59,13 @@ class Program:
 
         return until(said, f"{event} in {self.said}")
 
+    def refused(self) -> list[str]:
+        """The tasks whose results nobody wanted any more."""
+        return [each["task"] for each in self.said if each["event"] == "refused" and "task" in each]
+
+    def count(self, event: str) -> int:
+        return sum(each["event"] == event for each in self.said)
+
     def end(self, number: int, within: float = SOON) -> int:
         """Send a signal and wait for the end."""
         if self.process.poll() is None:

@@ -105,71 +105,44 @@ def test_a_wait_that_is_too_short_is_exit_code_1(fresh: Shell) -> None:
     assert ran.error["code"] == "result_timeout"
 
 
-def test_cancel_ends_a_waiting_task_and_refuses_an_ended_one(fresh: Shell) -> None:
+def test_cancel_ends_a_waiting_task_refuses_an_ended_one_and_retry_starts_it_again(
+    fresh: Shell,
+) -> None:
     task_id = fresh.submit("send_mail", {"to": "ann"})
 
     first = fresh.ok("task", "cancel", task_id)
     second = fresh.run("task", "cancel", task_id, "--json")
+    text = fresh.run("task", "retry", task_id)
 
     assert first["tasks"][0]["status"] == "cancelled"
     assert second.code == 1
     assert second.error["code"] == "invalid_transition"
-
-
-def test_retry_starts_an_ended_task_again(fresh: Shell) -> None:
-    task_id = fresh.submit("send_mail", {"to": "ann"})
-    fresh.ok("task", "cancel", task_id)
-
-    text = fresh.run("task", "retry", task_id)
-
     assert (text.code, text.out) == (0, f"{task_id} is queued again.\n")
     assert fresh.ok("task", "get", task_id)["cause"] == "operator"
 
 
-def test_dead_letters_are_counted_asked_about_and_replayed(fresh: Shell) -> None:
-    ids = {fresh.submit("bill", {"customer": name}) for name in "abc"}
+def test_dead_letters_are_counted_asked_about_discarded_and_replayed(fresh: Shell) -> None:
+    gone, *kept = (fresh.submit("bill", {"customer": name}) for name in "abc")
     fresh.work()
 
     listed = {task["task_id"] for task in fresh.ok("dead", "list", "--name", "shop.bill")["tasks"]}
     dry = fresh.ok("dead", "replay", "--all", "--dry-run")
     unasked = fresh.run("dead", "replay", "--all", "--json")
+    unchosen = [fresh.run("dead", command, "--yes") for command in ("replay", "discard")]
+    discarded = fresh.run("dead", "discard", gone, "--yes")
     replayed = fresh.ok("dead", "replay", "--name", "shop.bill", "--pace", "2/m", "--yes")
 
-    assert listed == ids
+    assert listed == {gone, *kept}
     assert dry == {"action": "replay", "dry_run": True, "tasks": 3}
     assert (unasked.code, unasked.error["code"]) == (2, "not_confirmed")
-    assert replayed == {"action": "replay", "dry_run": False, "tasks": 3}
-    starts = sorted(task["run_at"] for task in fresh.ok("task", "list")["tasks"])
-    assert starts[0] < starts[1] < starts[2]
-
-
-def test_dead_letters_are_discarded_for_good(fresh: Shell) -> None:
-    kept, gone = (fresh.submit("bill", {"customer": name}) for name in "ab")
-    fresh.work()
-
-    text = fresh.run("dead", "discard", gone, "--yes")
-
-    assert (text.code, text.out) == (0, "Discarded 1 task.\n")
-    assert [task["task_id"] for task in fresh.ok("dead", "list")["tasks"]] == [kept]
-    assert fresh.run("task", "get", gone).code == 1
-
-
-def test_a_dead_letter_command_without_a_choice_touches_nothing(fresh: Shell) -> None:
-    fresh.submit("bill", {"customer": "a"})
-
-    for command in ("replay", "discard"):
-        ran = fresh.run("dead", command, "--yes")
-
-        assert ran.code == 2
-        assert "--all" in ran.err
-
-
-def test_replaying_nothing_is_no_error(fresh: Shell) -> None:
-    fresh.submit("send_mail", {"to": "ann"})
-
-    ran = fresh.run("dead", "replay", "--all", "--yes")
-
-    assert (ran.code, ran.out) == (0, "No dead letter matches.\n")
+    assert [(ran.code, "--all" in ran.err) for ran in unchosen] == [(2, True)] * 2
+    assert (discarded.code, discarded.out) == (0, "Discarded 1 task.\n")
+    assert replayed == {"action": "replay", "dry_run": False, "tasks": 2}
+    left = {task["task_id"]: task["run_at"] for task in fresh.ok("task", "list")["tasks"]}
+    assert left.keys() == set(kept)
+    assert len(set(left.values())) == 2
+    nothing = fresh.run("dead", "replay", "--all", "--yes")
+    assert (nothing.code, nothing.out) == (0, "No dead letter matches.\n")
 
 
 def test_a_paused_queue_holds_its_tasks_until_resumed(fresh: Shell) -> None:
@@ -253,31 +226,9 @@ def test_a_worker_serves_only_the_queues_it_was_told(fresh: Shell) -> None:
     assert {tuple(worker["capabilities"]) for worker in workers} == {("gpu",)}
 
 
-def test_a_worker_logs_json_lines_when_asked(fresh: Shell) -> None:
-    fresh.submit("bill", {"customer": "ghost"})
-
-    ran = fresh.run("worker", "shop:app", "--burst", "--json")
-
-    events = [json.loads(line) for line in ran.err.splitlines()]
-    assert (ran.code, ran.out) == (0, "")
-    assert [event["event"] for event in events] == [
-        "worker.started",
-        "task.started",
-        "task.dead_lettered",
-        "worker.stopped",
-    ]
-
-
-def test_a_worker_that_is_not_there_cannot_be_asked_to_drain(fresh: Shell) -> None:
+def test_a_worker_can_be_asked_to_drain_if_it_is_there(fresh: Shell) -> None:
     fresh.submit("send_mail", {"to": "ann"})
-
-    ran = fresh.run("drain", "nobody", "--json")
-
-    assert (ran.code, ran.error["code"]) == (1, "worker_not_found")
-
-
-def test_a_worker_can_be_asked_to_drain(fresh: Shell) -> None:
-    fresh.submit("send_mail", {"to": "ann"})
+    nobody = fresh.run("drain", "nobody", "--json")
     worker = fresh.start("worker", "shop:app")
     try:
         deadline = time.monotonic() + 30
@@ -288,6 +239,7 @@ def test_a_worker_can_be_asked_to_drain(fresh: Shell) -> None:
     finally:
         worker.kill()
 
+    assert (nobody.code, nobody.error["code"]) == (1, "worker_not_found")
     assert asked == {"worker_id": known[0]["worker_id"], "drain_requested": True}
     assert code == 0
 

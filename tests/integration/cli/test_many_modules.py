@@ -69,7 +69,6 @@ def has_run(shell: Shell, app: str, *options: str) -> list[object]:
     ("keywords", "more"),
     [
         ('include=["orders.tasks"]', ""),
-        ("", 'app.autodiscover("orders")'),
         ("", 'app.autodiscover(["proj", "orders"], related_name="tasks")'),
     ],
 )

@@ -102,36 +102,28 @@ def children(pid: int) -> list[int]:
     ]
 
 
-def test_a_server_answers_until_it_is_told_to_stop(fresh: Shell) -> None:
+def test_a_server_without_an_app_takes_tasks_for_open_queues_and_stops_quietly(
+    fresh: Shell,
+) -> None:
     token = admin(fresh)
-    with running(fresh, "server", "shop:app", "--port", "0") as server:
+    with running(fresh, "server", "--port", "0", "--open-queue", "js") as server:
         with HttpClient(server.url(), token=token) as client:
-            sent = client.submit("shop.send_mail", {"to": "ann"})
-            seen = fresh.ok("task", "get", sent.task_id)
+            sent = client.submit("resize", {"w": 1}, queue="js")
+            found = client.get(sent.task_id)
         code = server.end()
 
-    assert seen["status"] == "queued"
+    assert found.name == "resize"
     assert code == 0
     assert "Traceback" not in server.said
 
 
-def test_a_server_without_an_app_takes_tasks_for_open_queues(fresh: Shell) -> None:
-    token = admin(fresh)
-    with (
-        running(fresh, "server", "--port", "0", "--open-queue", "js") as server,
-        HttpClient(server.url(), token=token) as client,
-    ):
-        sent = client.submit("resize", {"w": 1}, queue="js")
-
-        assert client.get(sent.task_id).name == "resize"
-
-
-def test_a_server_stops_at_once_although_somebody_listens(fresh: Shell) -> None:
+def test_a_server_answers_until_it_is_told_to_stop_although_somebody_listens(fresh: Shell) -> None:
     token = admin(fresh)
     with running(fresh, "server", "shop:app", "--port", "0") as server:
         url, headers = server.url(), {"Authorization": f"Bearer {token}"}
         with HttpClient(url, token=token) as client:
             task_id = client.submit("shop.send_mail", {"to": "ann"}).task_id
+        seen = fresh.ok("task", "get", task_id)
         with (
             httpx.Client(base_url=url, headers=headers) as web,
             web.stream("GET", f"/api/v1/tasks/{task_id}/events", timeout=PATIENCE) as stream,
@@ -145,6 +137,7 @@ def test_a_server_stops_at_once_although_somebody_listens(fresh: Shell) -> None:
 
     assert (code, time.monotonic() - started < 8) == (0, True)
     assert "event: end" not in rest
+    assert seen["status"] == "queued"
 
 
 def test_a_server_refuses_an_open_address_while_there_is_no_token(fresh: Shell) -> None:
@@ -155,11 +148,16 @@ def test_a_server_refuses_an_open_address_while_there_is_no_token(fresh: Shell) 
     assert "holdfast token create --scope admin" in refused.error["message"]
 
 
-def test_a_server_listens_on_an_open_address_once_there_is_a_token(fresh: Shell) -> None:
+def test_a_server_listens_on_an_open_address_once_there_is_a_token_and_says_where_as_json(
+    fresh: Shell,
+) -> None:
     admin(fresh)
 
-    with running(fresh, "server", "--host", "0.0.0.0", "--port", "0") as server:
-        assert server.url().startswith("http://0.0.0.0:")
+    with running(fresh, "server", "--host", "0.0.0.0", "--port", "0", "--json") as server:
+        said = json.loads(server.line_with('"url"'))
+
+    assert said["url"].startswith("http://0.0.0.0:")
+    assert said["store"].startswith("sqlite:///")
 
 
 def test_a_server_refuses_a_store_that_nobody_could_share(fresh: Shell) -> None:
@@ -356,11 +354,3 @@ def test_up_wants_an_app_or_the_demo(fresh: Shell) -> None:
 
     assert (neither.code, both.code) == (2, 2)
     assert "module:app, or --demo" in neither.err
-
-
-def test_a_server_says_where_it_is_as_json(fresh: Shell) -> None:
-    with running(fresh, "server", "--port", "0", "--json") as server:
-        said = json.loads(server.line_with('"url"'))
-
-    assert said["url"].startswith("http://127.0.0.1:")
-    assert said["store"].startswith("sqlite:///")

@@ -14,7 +14,7 @@ from holdfast.stores.mongo.history import MOST_BYTES, MOST_ENTRIES
 from holdfast.stores.mongo.store import MongoStore
 from holdfast.testing.factories import new_task, release, success, worker_info
 
-ATTEMPTS = 3 * MOST_ENTRIES
+ATTEMPTS = 2 * MOST_ENTRIES + 10
 MEBIBYTE = 1 << 20
 
 

@@ -84,7 +84,7 @@ def test_a_long_life_never_meets_them(url: str, postgres: PostgresServer, hostil
     pair = Pair(lambda clock: PostgresStore(url, clock=clock))
     _trap_states(postgres, hostile)
 
-    live(pair, seed=1, steps=100)
+    live(pair, seed=1, steps=60)
 
 
 async def test_neither_does_what_no_task_needs(

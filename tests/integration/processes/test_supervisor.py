@@ -213,19 +213,6 @@ async def test_a_killed_process_is_buried_and_replaced_and_its_task_runs_again(
     assert len(await alive(app)) == 1
 
 
-async def test_a_c_call_that_holds_the_gil_for_two_leases_is_started_once(
-    app: Holdfast, start: Any, tmp_path: Path
-) -> None:
-    start(processes=2)
-    await workers(app, 2)
-    handle = await submit(app, "hold_the_gil", file=str(tmp_path / "pid"), seconds=5)
-
-    await handle.result_async(timeout=40)
-
-    history = await handle.history_async()
-    assert [attempt.ended for attempt in history.attempts] == [AttemptEnd.COMPLETED]
-
-
 async def test_processes_die_with_their_supervisor(
     app: Holdfast, start: Any, tmp_path: Path
 ) -> None:
@@ -318,7 +305,7 @@ async def test_an_app_that_cannot_be_imported_is_said_once_and_ends_it(
 ) -> None:
     (tmp_path / "broken.py").write_text("1 / 0")
 
-    service = start(app=spec, processes=3)
+    service = start(app=spec, processes=2)
     code = await service.exit_code()
 
     log = service.log.read_text()

@@ -18,7 +18,7 @@ from tests.integration.server.live import LiveServer
 
 from holdfast.server.access import TABLE
 
-DOSE = int(os.environ.get("HOLDFAST_TEST_SCHEMATHESIS", "10"))
+DOSE = int(os.environ.get("HOLDFAST_TEST_SCHEMATHESIS", "6"))
 
 
 def test_the_page_names_every_route_and_its_scope(live_server: LiveServer) -> None:

@@ -6,7 +6,6 @@ All imports happen at the start: a role may give up the right to read the interp
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import resource
 import shutil
@@ -17,10 +16,9 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 
 from holdfast.core.query import TaskFilter
-from holdfast.core.task import TaskId, WorkerId
 from holdfast.errors import HoldfastError, StoreError
 from holdfast.stores.sqlite import SQLiteStore
-from holdfast.testing.factories import new_task, new_tasks, worker_id, worker_info
+from holdfast.testing.factories import new_task, new_tasks
 
 NOBODY = 65534
 WINDOW = 3600.0
@@ -118,61 +116,12 @@ async def open_and_add(path: str) -> None:
         say(added.task_id)
 
 
-async def submit_same(path: str, number: str) -> None:
-    """Submit the same work many times at once, by unique key and by idempotency key."""
-    async with SQLiteStore(path) as store:
-        say("ready")
-        sys.stdin.readline()
-
-        async def one(index: int) -> list[str]:
-            word = ("idempotency_key", "unique_key")[index % 2]
-            answers = await store.add([new_task(**{word: "same"})], idempotency_window=WINDOW)
-            return [f"{word} {a.task_id} {a.outcome}" for a in answers]
-
-        for lines in await asyncio.gather(*(one(n) for n in range(int(number)))):
-            say(*lines)
-
-
-async def claim_all(path: str) -> None:
-    """Claim until nothing is left, and say what was got."""
-    async with SQLiteStore(path) as store:
-        me = await _enlist(store)
-        say("ready")
-        sys.stdin.readline()
-        got: list[TaskId] = []
-        while True:
-            claimed = await store.claim(me, queues=None, capabilities=frozenset(), limit=7)
-            if not claimed.claims:
-                break
-            got += [claim.task_id for claim in claimed.claims]
-        say(json.dumps(got))
-
-
-async def submit_until_killed(path: str) -> None:
-    """Say an id only after it was acknowledged."""
-    async with SQLiteStore(path) as store:
-
-        async def pump() -> None:
-            while True:
-                batch = new_tasks(3)
-                await store.add(batch, idempotency_window=WINDOW)
-                say(*(task.id for task in batch))
-
-        await asyncio.gather(*(pump() for _ in range(5)))
-
-
 async def private_file(path: str) -> None:
     os.umask(0)
     async with SQLiteStore(path) as store:
         await store.add(new_tasks(1), idempotency_window=WINDOW)
         for end in ("", "-wal", "-shm"):
             say(oct(os.stat(path + end).st_mode & 0o777))  # noqa: PTH116 - one name, three ends
-
-
-async def _enlist(store: SQLiteStore) -> WorkerId:
-    info = worker_info(id=worker_id("child"))
-    await store.register(info)
-    return info.id
 
 
 ROLES: dict[str, Callable[..., Coroutine[object, object, None]]] = {
@@ -182,9 +131,6 @@ ROLES: dict[str, Callable[..., Coroutine[object, object, None]]] = {
         read_only_file,
         fork,
         open_and_add,
-        submit_same,
-        claim_all,
-        submit_until_killed,
         private_file,
     )
 }
