@@ -22,7 +22,7 @@ from holdfast.stores.postgres.queries import queries
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.factories import WINDOW, new_task, new_tasks, release, success, worker_info
 
-MANY = 200_000
+MANY = 1_000_000
 QUEUED = TaskFilter(states=frozenset({State.QUEUED}))
 
 FILL = """

@@ -111,6 +111,7 @@ def test_a_task_goes_all_the_way_through_a_worker_over_http(wire: Wire) -> None:
         "owner": None,
         "lock": "a",
         "lock_fence": task["lock_fence"],
+        "steps": [],
     }
     assert task["lock_fence"] >= 1
     assert told.status_code == 200

@@ -12,7 +12,7 @@ SELECT id::text, lock_key, gates FROM holdfast.task WHERE id = ANY ($1::text[]::
 -- name: stand_behind
 -- The wide row is written anew, which is rare: a task that runs has other gates from now on.
 WITH given AS (
-    SELECT g.id::uuid AS id, g.gates, holdfast.words(g.passes) AS passes
+    SELECT g.id::uuid AS id, g.gates, ARRAY(SELECT json_array_elements_text(g.passes::json)) AS passes
     FROM unnest($1::text[], $2::text[], $3::text[]) AS g (id, gates, passes)
 ), asked AS (
     UPDATE holdfast.task AS t SET gates = g.gates, passes = g.passes FROM given AS g WHERE t.id = g.id
