@@ -19,10 +19,13 @@ from holdfast.core.task import AttemptEnd, Cause, State, SubmitOutcome
 CHUNKS = 4
 PER_CHUNK = int(os.environ.get("SIM_HISTORIES", "2400")) // CHUNKS
 
+COALESCED = {SubmitOutcome.DEBOUNCED, SubmitOutcome.THROTTLED}
+"""What no store answers: it is decided above them."""
+
 EVENTS = (
     *(f"attempt {end}" for end in AttemptEnd),
     *(f"start by {cause}" for cause in Cause),
-    *(f"submit {outcome}" for outcome in SubmitOutcome),
+    *(f"submit {outcome}" for outcome in SubmitOutcome if outcome not in COALESCED),
     # What settlements say. That a task handed back is blocked is the lock's doing, not theirs.
     *(f"task {state}" for state in MOVES[State.RUNNING] if state is not State.BLOCKED),
     "cancel",

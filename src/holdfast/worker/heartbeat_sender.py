@@ -132,11 +132,16 @@ class HeartbeatSender:
         """Beat until cancelled."""
         pause: float | None = None
         while True:
-            with suppress(TimeoutError):
+            try:
                 async with asyncio.timeout(pause):
                     await self._changed.wait()
+            except TimeoutError:
+                pause = await self.tick()
+                continue
             self._changed.clear()
-            pause = await self.tick()
+            # Whoever says who it is has beaten by that: it has just registered. So a program that
+            # ends soon is gone, with its folder maybe, before a store is opened for it here.
+            pause = None if self.lease is None else self.lease.heartbeat
 
     async def tick(self) -> float | None:
         """One beat; returns how long to rest. None: until the worker says who it is."""

@@ -105,6 +105,8 @@ async def test_one_task_wakes_one_worker_of_many(shop: Shop, caller: Holdfast) -
         shop.sleeping(apps[2]),
         shop.sleeping(apps[3]),
     ):
+        # Whoever has just begun to sleep looks again now and then: wait until all lie still.
+        await eventually(lambda: all(shop.asleep() == 4 for _ in range(200)), within=60)
         awake: list[int] = []
         watching = asyncio.create_task(_least(shop, awake))
         handle = await caller.registry["double"].submit_async(4)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, Required
 from pydantic import AfterValidator, Field, with_config
 from typing_extensions import TypedDict
 
+from holdfast.definitions.readers import LONGEST_NAME
 from holdfast.filters import MOST_PER_PAGE
 from holdfast.server.models import words
 from holdfast.server.shape import CLOSED, SPELLED
@@ -30,6 +31,18 @@ class Backoff(TypedDict, total=False):
 Ref = words.Uuid | words.Name
 Refs = Annotated[list[Ref], Field(min_length=1, max_length=MOST_IDS)]
 """Tasks that exist by their ids, or children of the same parent by their names."""
+
+
+Results = Annotated[
+    dict[words.Name, Ref | Refs],
+    # Pydantic writes the pattern of a key, and neither its length nor that there are no others.
+    Field(
+        json_schema_extra={
+            "additionalProperties": False,
+            "propertyNames": {"minLength": 1, "maxLength": LONGEST_NAME},
+        }
+    ),
+]
 
 
 @with_config(CLOSED)
@@ -56,7 +69,7 @@ class TaskToBe(TypedDict, total=False):
     traceparent: words.Traceparent
     after: Refs
     when: Literal["success", "failure", "always"]
-    results: dict[words.Name, Ref | Refs]
+    results: Results
     order: Literal["parallel", "sequence"]
     on_failure: Literal["fail_parent", "continue", "cancel_rest"]
     body: Literal["before", "after", "none"]
