@@ -45,7 +45,7 @@ def test_kill_9_of_the_server_and_its_silence_lose_and_double_nothing(
 def test_a_server_that_is_away_is_waited_for_quietly_and_who_is_told_to_leave_then_leaves(
     trial: Trial, own_mongo: MongoServer
 ) -> None:
-    away = 5.0
+    away = 12.0  # longer than the driver looks for a server before it says so
     before = [worker.said() for worker in trial.workers]
 
     own_mongo.restart(away=away)
