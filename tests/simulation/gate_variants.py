@@ -158,6 +158,14 @@ class HurriesOnlyRetries(MemoryStore):
         return await super().requeue(some, limit=limit, head_starts=head_starts, pace=pace)
 
 
+class ByAgeBehindShares(BrokenGates):
+    """Who has much to do goes first for as long as it takes."""
+
+    class kind(Gates):  # noqa: N801
+        def _pass(self, parked: Parked) -> None:
+            super()._pass(parked._replace(rank=self._places.tasks[parked.id].rank))
+
+
 class ByArrival(BrokenGates):
     """Whoever comes first passes first."""
 

@@ -9,7 +9,7 @@ from tests.simulation import gate_variants, variants
 
 from holdfast.stores.memory import MemoryStore
 
-SEEDS = 600
+SEEDS = 2000
 
 STORES: list[tuple[type[MemoryStore], set[str]]] = [
     (variants.NoFence, {"stale_write", "recorded_twice"}),
@@ -54,6 +54,7 @@ STORES: list[tuple[type[MemoryStore], set[str]]] = [
     (gate_variants.OpenForGood, {"latch"}),
     (gate_variants.HurriesOnlyRetries, {"requeue"}),
     (gate_variants.ByArrival, {"gate_order"}),
+    (gate_variants.ByAgeBehindShares, {"rank"}),
     (gate_variants.RaisedForNobody, {"stays"}),
     (gate_variants.DeafToNewSubmits, {"stays", "limit", "share", "breaker"}),
     (gate_variants.HoldsWhileItWaits, {"stays", "latch"}),

@@ -29,7 +29,9 @@ class GateKind(StrEnum):
     BREAKER = "breaker"  # what watches for failures sets its capacity: none, one, all
     LOCK = "lock"  # its one holder left
     LIMIT = "limit"  # a holder left: so many are ready or running
-    SHARE = "share"  # the same, as the window that one of many has in line
+    SHARE = (
+        "share"  # the same, as the window that one of many has in line; who passes lines up anew
+    )
     RATE = "rate"  # time: so many starts per period
 
 
@@ -39,13 +41,15 @@ _KINDS: Final = {kind.value: kind for kind in GateKind}
 
 class Gate(NamedTuple):
     """A gate as a task names it. The newest submit's `capacity` counts, unless an operator has set
-    one; `period` is seconds, of a rate. A lock's capacity is 1, and a latch has none.
+    one; `period` is seconds, of a rate. A lock's capacity is 1, and a latch has none. Of a share:
+    the `head_start` (microseconds) of a task that has just passed it, over one that comes then.
     """
 
     kind: GateKind
     key: str
     capacity: int = 1
     period: float = 0.0
+    head_start: int = 0
 
     @property
     def name(self) -> str:
@@ -83,6 +87,16 @@ def to_pass(lock: str | None, gates: Iterable[Gate]) -> tuple[Gate, ...]:
     return tuple(sorted(named.values(), key=lambda gate: (_ORDER[gate.kind], gate.name)))
 
 
+def sharing(gates: tuple[Gate, ...], head_start: int) -> tuple[Gate, ...]:
+    """The gates of a task with this head start."""
+    if head_start and any(gate.kind is GateKind.SHARE for gate in gates):
+        return tuple(
+            gate._replace(head_start=head_start) if gate.kind is GateKind.SHARE else gate
+            for gate in gates
+        )
+    return gates
+
+
 def standing_behind(gates: tuple[Gate, ...], latch: str) -> tuple[Gate, ...]:
     """The gates of a task that stands behind this latch, too."""
     return to_pass(None, (*gates, Gate(GateKind.LATCH, key_of(latch))))
@@ -92,7 +106,7 @@ def gates_text(gates: tuple[Gate, ...]) -> str | None:
     """As stores keep them beside a task: JSON, None for no gates."""
     if not gates:
         return None
-    return json.dumps([[g.kind, g.key, g.capacity, g.period] for g in gates])
+    return json.dumps([g if g.head_start else g[:-1] for g in gates])
 
 
 @lru_cache(maxsize=4096)

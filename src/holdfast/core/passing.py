@@ -168,6 +168,15 @@ class Parked(NamedTuple):
     gates: tuple[Gate, ...]
     passed: int
 
+    def behind_gate(self, now: int) -> Parked:
+        """Behind the gate that it stands before. How long it stood before a share counts for
+        nothing: who has less to do comes in between.
+        """
+        gate, rank = self.gates[self.passed], self.rank
+        if gate.kind is GateKind.SHARE:
+            rank = max(rank, now - gate.head_start)
+        return Parked(rank, self.id, self.gates, self.passed + 1)
+
     @property
     def next_gate(self) -> Gate | None:
         return self.gates[self.passed] if self.passed < len(self.gates) else None
@@ -224,7 +233,7 @@ def let_pass(lines: Iterable[Line], now: int) -> Moves:
         passing = parked[: gate.room(now)]
         for one in passing:
             gate.enter()
-            further = one._replace(passed=one.passed + 1)
+            further = one.behind_gate(now)
             (moves.ready if further.next_gate is None else moves.onward).append(further)
         gate.look_again(now, more=len(parked) > len(passing))
         if len(parked) == len(passing) and gate.is_idle():

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, Unpack
 
 from holdfast.core.coalescing import Coalescing
 from holdfast.core.flow import Dependency, Flow, with_flow
-from holdfast.core.gate import Gate, GateKind
+from holdfast.core.gate import Gate, GateKind, sharing
 from holdfast.core.keys import stored_key
 from holdfast.core.task import Added, NewTask, Priority, TaskId
 from holdfast.definitions.backoff import dump_policy
@@ -130,7 +130,7 @@ class Call(Generic[R_co]):
             owner=options.owner,
             trace=options.traceparent,
             callback=_callback(options, settings),
-            gates=gates,
+            gates=sharing(gates, head_starts[priority]),
         )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from holdfast.core.callback import notice
+from holdfast.core.gate import sharing
 from holdfast.core.ids import marked, uuid7
 from holdfast.core.task import NewTask, Priority, Task, TaskId
 from holdfast.definitions.call import Call
@@ -100,7 +101,8 @@ class TaskMaker:
         makers = self._queues.get(task.queue)
         if makers is None:
             return task
-        return task._replace(gates=task.gates + queue_gates(makers, task.payload, task.owner))
+        of_queue = sharing(queue_gates(makers, task.payload, task.owner), task.head_start)
+        return task._replace(gates=task.gates + of_queue)
 
     def _one(self, call: Call[Any], task_id: TaskId, notices: list[NewTask]) -> NewTask:
         """Plain tasks of one definition differ in id and payload only: the rest is worked out once,

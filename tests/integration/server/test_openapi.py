@@ -8,6 +8,7 @@ most of the time, and have beside them what `test_hostile_bodies` and its neighb
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -64,9 +65,14 @@ def test_the_examples_of_the_page_work(live_server: LiveServer) -> None:
 
 @pytest.mark.timeout(3600)
 def test_schemathesis_finds_nothing(live_server: LiveServer, tmp_path: Path) -> None:
+    page = live_server.admin.get("/openapi.json").json()
+    schemas = page["components"]["schemas"]
+    del schemas["Child.shop.mail"]["properties"]["children"]
+    schemas["Child"] = schemas["Child.shop.mail"]  # to make up trees of all tasks takes minutes
+    (tmp_path / "page.json").write_text(json.dumps(page))
     live_server.hurry()
     command = [
-        sys.executable, "-m", "schemathesis.cli", "run", f"{live_server.url}/openapi.json",
+        sys.executable, "-m", "schemathesis.cli", "run", "page.json", "--url", live_server.url,
         "--header", f"Authorization: Bearer {live_server.token('admin')}",
         "--checks", "all",
         "--max-examples", str(DOSE),

@@ -180,6 +180,7 @@ async def test_a_cancelled_sleeper_does_not_wake_for_its_event(shop: Workshop) -
     assert not await shop.store.records("wait", limit=1)
 
 
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # struck as a source was opened
 async def test_who_lost_the_lease_records_nothing(shop: Workshop) -> None:
     stolen, seen = threading.Event(), list[str]()
 

@@ -243,7 +243,7 @@ class GateBook:
         for known in standing:
             if known.ahead not in (None, sum(k.order < known.order for k in standing)):
                 yield "standing", known.new.id, f"not {known.ahead} before it at {name}"
-            if known.was == known.past and any(known.order < k.order for k in passed):
+            if known.was == known.past and any(known.order < k.order_at(name) for k in passed):
                 yield "gate_order", known.new.id, f"was passed over before {name}"
             if name.startswith("lock:") and any(_gives_way(k, known) for k in holding):
                 yield "gate_order", known.new.id, f"did not overtake before {name}"

@@ -101,7 +101,7 @@ class Gated:
             case GateKind.LIMIT:
                 return Gate(kind, rng.choice("xxxy"), rng.choice((1, 1, 1, 2)))
             case GateKind.SHARE:
-                return Gate(kind, "s", rng.choice((1, 2)))
+                return Gate(kind, "s", rng.choice((1, 2)), head_start=600_000_000)
             case _:
                 return Gate(kind, "b", rng.choice((1, 2)))
 

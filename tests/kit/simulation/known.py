@@ -29,7 +29,7 @@ class Known:
     """What the store must say about one task."""
 
     __slots__ = (
-        "ahead", "attempt", "cancel_requested", "cause", "causes", "charged", "counts",
+        "ahead", "attempt", "came_with", "cancel_requested", "cause", "causes", "charged", "counts",
         "crash_count", "ends", "expires", "fence", "finished", "gates", "names", "new", "past",
         "place", "rank", "reason", "refused", "result", "retrying", "run_at", "state", "was",
         "worker", "workers",
@@ -39,6 +39,7 @@ class Known:
         self.new = new
         self.run_at = run_at
         self.rank = run_at - new.head_start
+        self.came_with = self.rank  # its rank before this step
         self.expires = expires
         self.place = Place.WAITING
         self.state: State | None = None  # set when done
@@ -68,6 +69,19 @@ class Known:
     @property
     def order(self) -> tuple[int, str]:
         return (self.rank, self.new.id)
+
+    def order_at(self, name: str) -> tuple[int, str]:
+        """Its order in the line of a gate that it passed in this step."""
+        number = self.names.index(name)
+        behind_share = any(gate.kind is GateKind.SHARE for gate in self.gates[:number])
+        return (self.rank if behind_share else self.came_with, self.new.id)
+
+    def have_passed(self, number: int, now: int) -> None:
+        """So many of its gates, by now. Behind a share it is as if it had come now."""
+        before, self.past, self.came_with = self.was or 0, number, self.rank
+        for gate in self.gates[before:number]:
+            if gate.kind is GateKind.SHARE:
+                self.rank = max(self.rank, now - gate.head_start)
 
     def become_eligible(self, now: int) -> None:
         if self.run_at <= now:

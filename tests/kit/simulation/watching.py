@@ -68,13 +68,14 @@ class WatchesGates(Watches):
         for task_id, known in self.book.tasks.items():
             if known.gates and known.place is Place.ELIGIBLE:
                 known.ahead = None
-                known.past = len(known.gates)
+                past = len(known.gates)
                 if task_id not in but and (task := self._look(task_id)) is not None:
                     if task.state is State.BLOCKED:
-                        known.past = self._gates_behind(known)
-                        self.seen[f"blocked by {known.gates[known.past].kind}"] += known.was is None
+                        past = self._gates_behind(known)
+                        self.seen[f"blocked by {known.gates[past].kind}"] += known.was is None
                     elif task.state is not State.QUEUED:
                         self._fail("gate", task_id, f"is {task.state}, though eligible")
+                known.have_passed(past, self._clock.now_us())
 
     def _gates_behind(self, known: Known) -> int:
         """How many gates a blocked task has passed."""

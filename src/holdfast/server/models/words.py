@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from holdfast.core.duration import LONGEST
 from holdfast.core.lifecycle import OTHER_WORDS
 from holdfast.core.limits import MOST_RETRIES
+from holdfast.core.payload import MAX_INT, MIN_INT
 from holdfast.core.priority import parse_priority
 from holdfast.core.task import State
 from holdfast.core.trace import EXAMPLE, parse_traceparent
@@ -77,7 +78,7 @@ Tags = Annotated[
                     "additionalProperties": {
                         "anyOf": [
                             {"type": "string", "maxLength": 100, "pattern": NO_NUL},
-                            {"type": "integer"},
+                            {"type": "integer", "minimum": MIN_INT, "maximum": MAX_INT},
                         ]
                     },
                     "maxProperties": MOST_TAGS,

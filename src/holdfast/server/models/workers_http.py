@@ -49,14 +49,24 @@ BELONGS: Final = {
     "wait_for": ResultStatus.DEFERRED,
 }
 """Which status of a result a member goes with."""
-FITTING: Final[list[Json]] = [
-    {
-        "properties": {
-            "status": {"const": status.value},
-            **{member: NULL for member, belongs in BELONGS.items() if belongs is not status},
-        }
+DEFERRED_UNTIL: Final = {"sleep", "wait_for"}
+"""One of them says until when a task is deferred."""
+
+
+def _fitting(status: ResultStatus, needed: str | None = None) -> Json:
+    properties: dict[str, Json] = {
+        member: NULL for member, belongs in BELONGS.items() if belongs is not status
     }
-    for status in ResultStatus
+    properties["status"] = {"const": status.value}
+    if needed is None:
+        return {"properties": properties}
+    properties |= dict.fromkeys(DEFERRED_UNTIL, NULL) | {needed: {"type": "object"}}
+    return {"properties": properties, "required": [needed]}
+
+
+FITTING: Final[list[Json]] = [
+    *(_fitting(status) for status in ResultStatus if status is not ResultStatus.DEFERRED),
+    *(_fitting(ResultStatus.DEFERRED, needed) for needed in sorted(DEFERRED_UNTIL)),
 ]
 """The same as a schema."""
 STATUSES: Final = {

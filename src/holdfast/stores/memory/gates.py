@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from holdfast.core.gate import (
@@ -213,7 +214,9 @@ class Gates:
     def _pass(self, parked: Parked) -> None:
         """Move a task through the gate that it stood before."""
         through = parked.gates[parked.passed - 1]
-        self._take_out(parked._replace(passed=parked.passed - 1))
+        task = self._places.tasks[parked.id]
+        self._take_out(parked._replace(rank=task.rank, passed=parked.passed - 1))
+        self._places.tasks[parked.id] = replace(task, rank=parked.rank)
         if through.kind is GateKind.LOCK:
             self.holders[through.name] = parked.id
         if parked.next_gate is None:

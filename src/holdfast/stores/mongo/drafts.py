@@ -152,10 +152,17 @@ class Draft:
         self.task = task
         self.put(place_of(task, now))
 
-    def put(self, place: Place, passed: int = 0) -> Draft:
-        """The task is in this place now, with so many gates behind it if it is blocked."""
-        self.place, self.passed = place, passed
+    def put(self, place: Place) -> Draft:
+        """The task is in this place now."""
+        self.place, self.passed = place, 0
         self.task = replace(self.task, state=state_in(place, self.task.state))
+        return self
+
+    def pass_to(self, to: Parked) -> Draft:
+        """The task stands there now, or is ready."""
+        self.put(Place.READY if to.next_gate is None else Place.BLOCKED)
+        self.passed = to.passed
+        self.task = replace(self.task, rank=to.rank)
         return self
 
     def note(

@@ -164,11 +164,7 @@ async def go_through(db: Collections, effects: Effects, now: int) -> Moved:
         else:
             lines = await _lines(db, stage, drafts, now)
         moves = let_pass(lines, now)
-        steps = [
-            *(drafts[one.id].put(Place.BLOCKED, one.passed) for one in moves.back),
-            *(drafts[one.id].put(Place.READY) for one in moves.ready),
-            *(drafts[one.id].put(Place.BLOCKED, one.passed) for one in moves.onward),
-        ]
+        steps = [drafts[one.id].pass_to(one) for one in (*moves.back, *moves.ready, *moves.onward)]
         await write(db, steps)
         for row in moves.gates:
             row.look_at = stage[row.name].look_at or row.look_at

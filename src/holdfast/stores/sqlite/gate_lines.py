@@ -34,6 +34,7 @@ class TaskRow(NamedTuple):
 
     seq: int
     lane: int
+    rank: int
 
 
 Found = Sequence[Json]
@@ -55,7 +56,7 @@ class Lines:
 
     def parked(self, found: Found) -> Parked:
         rank, task_id, gates, passed, lock, seq, lane = found
-        self.rows[task_id] = TaskRow(seq, lane)
+        self.rows[task_id] = TaskRow(seq, lane, rank)
         own = (Gate(GateKind.LOCK, lock),) if gates is None else gates_read(gates)
         return Parked(rank, task_id, own, passed)
 

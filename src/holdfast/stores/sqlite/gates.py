@@ -241,6 +241,12 @@ def _move(unit: Unit, moves: Moves, found: Lines) -> None:
     for one in moves.back:
         unit.tally.move(found.rows[one.id].lane, READY, BLOCKED)
         unit.passed.pop(one.id, None)
+    reranked: list[Row] = [
+        (found.rows[one.id].seq, one.rank)
+        for one in (*moves.ready, *moves.onward)
+        if one.rank != found.rows[one.id].rank
+    ]
+    run_many(unit.db, GATES["rerank"], reranked)
     for parked in (moves.back, moves.onward):
         rows: list[Row] = []
         for one in parked:

@@ -84,6 +84,17 @@ BEGIN
     RETURN starts;
 END $$;
 
+-- The rank of a task behind the share that it has stood before (`core.passing.Parked.behind_gate`).
+CREATE OR REPLACE FUNCTION holdfast.rank_behind(share text, id uuid, rank bigint, at bigint) RETURNS bigint
+LANGUAGE sql STABLE
+RETURN greatest(rank, at - coalesce(
+    (
+        SELECT (g ->> 4)::bigint
+        FROM holdfast.task AS t CROSS JOIN json_array_elements(t.gates::json) AS g
+        WHERE t.id = rank_behind.id AND (g ->> 0) || ':' || (g ->> 1) = share
+    ), 0
+));
+
 -- Whom gates have let pass in this transaction: lane=number, and so on.
 CREATE OR REPLACE FUNCTION holdfast.passed_on() RETURNS text
 LANGUAGE sql VOLATILE
@@ -265,6 +276,7 @@ DECLARE
     all_late boolean := current_setting('transaction_isolation') <> 'read committed';
     idle tid[];
     onward holdfast.blocked[];
+    ranks bigint[];
     passed text;
 BEGIN
     WITH touched AS (
@@ -308,13 +320,21 @@ BEGIN
     ), moved AS (
         DELETE FROM holdfast.blocked AS b
         WHERE b.ctid = ANY (ARRAY(SELECT unnest(l.rows) FROM line AS l))
-        RETURNING b.*, b AS parked, b.gates IS NULL OR b.passed + 1 = cardinality(b.gates) AS is_through
+        RETURNING
+            b.*, b AS parked, b.gates IS NULL OR b.passed + 1 = cardinality(b.gates) AS is_through,
+            CASE WHEN stage = 4 THEN holdfast.rank_behind(b.gate, b.id, b.rank, at) ELSE b.rank END
+            AS new_rank
     ), lined_up AS (
         INSERT INTO holdfast.ready (id, rank, lane, attempt, flags, late, expires_at)
         SELECT
-            m.id, m.rank, m.lane, m.attempt, m.flags,
-            all_late OR m.rank < coalesce(floor.pending, m.rank), m.expires_at
+            m.id, m.new_rank, m.lane, m.attempt,
+            CASE WHEN m.new_rank = m.rank THEN m.flags ELSE m.flags | 4 END,
+            all_late OR m.new_rank < coalesce(floor.pending, m.new_rank), m.expires_at
         FROM moved AS m LEFT JOIN holdfast.floor ON floor.lane = m.lane WHERE m.is_through
+    ), reranked AS (
+        INSERT INTO holdfast.extra (id, rank)
+        SELECT m.id, m.new_rank FROM moved AS m WHERE m.new_rank <> m.rank
+        ON CONFLICT (id) DO UPDATE SET rank = excluded.rank
     ), after AS MATERIALIZED (
         SELECT
             l.*, coalesce(l.held, 0) + l.n AS now_held, recent.starts AS now_starts,
@@ -353,8 +373,9 @@ BEGIN
     SELECT
         (SELECT array_agg(a.row) FROM after AS a WHERE a.is_idle),
         (SELECT array_agg(m.parked) FROM moved AS m WHERE NOT m.is_through),
+        (SELECT array_agg(m.new_rank) FROM moved AS m WHERE NOT m.is_through),
         (SELECT string_agg(b.lane || '=' || b.told, ' ') FROM by_lane AS b WHERE b.told > 0)
-    INTO idle, onward, passed;
+    INTO idle, onward, ranks, passed;
     IF idle IS NOT NULL THEN
         DELETE FROM holdfast.gate AS g WHERE g.ctid = ANY (idle);
     END IF;
@@ -366,9 +387,10 @@ BEGIN
     END IF;
     INSERT INTO holdfast.blocked (gate, rank, id, lane, attempt, flags, expires_at, passed, gates)
     SELECT
-        b.gates[b.passed + 2], b.rank, b.id, b.lane, b.attempt, b.flags, b.expires_at, b.passed + 1,
-        b.gates
-    FROM unnest(onward) AS b;
+        b.gates[b.passed + 2], ranks[b.ordinality], b.id, b.lane, b.attempt,
+        CASE WHEN ranks[b.ordinality] = b.rank THEN b.flags ELSE b.flags | 4 END, b.expires_at,
+        b.passed + 1, b.gates
+    FROM unnest(onward) WITH ORDINALITY AS b;
     RETURN ARRAY(SELECT DISTINCT b.gates[b.passed + 2] FROM unnest(onward) AS b);
 END $$;
 

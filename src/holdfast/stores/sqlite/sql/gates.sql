@@ -94,6 +94,11 @@ SET place = 2, state = 'blocked', waits_for = given.column2, passed = given.colu
 FROM (VALUES /* rows */) AS given
 WHERE task.seq = given.column1;
 
+-- name: rerank
+UPDATE task SET rank = given.column2
+FROM (VALUES /* rows */) AS given
+WHERE task.seq = given.column1;
+
 -- name: make_ready
 UPDATE task SET place = 1, state = 'queued', holds = lock_key, waits_for = NULL
 WHERE seq IN (SELECT value FROM json_each(?));
