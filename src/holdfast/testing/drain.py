@@ -228,6 +228,7 @@ class Drain:
             run = Run(claim, definition, None, reports.append, step_host=host)
         execute = around_run(self._app.registry, lambda run: _attempt(run, raised.append))
         outcome = await execute(run)
+        run.ended = True
         if isinstance(run, BatchRun):
             return run.ends(outcome)
         settings = definition.home.settings

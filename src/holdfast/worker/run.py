@@ -58,7 +58,6 @@ class Run(Transacting):
         "_reports",
         "_stopping",
         "deadline",
-        "ended",
         "on_extend",
         "on_stop",
         "started",

@@ -134,6 +134,7 @@ class Transacting:
         "claim",
         "completion",
         "definition",
+        "ended",
         "follow_ups",
         "line",
     )
@@ -141,6 +142,7 @@ class Transacting:
     claim: Claim
     definition: Definition[..., Any, Any]
     completion: Completion | None
+    ended: bool
     follow_ups: list[NewTask] | None
     _host: TransactionHost | None
     _transaction: RunTransaction | None
@@ -162,6 +164,11 @@ class Transacting:
 
     def follow_up(self, new: NewTask) -> None:
         """Store this task if and only if the attempt's success is."""
+        if self.ended:
+            raise HoldfastError(
+                f"the attempt {self.claim.attempt} of task {self.claim.task_id} has ended: what it "
+                "submits had to go with its end. Submit before the handler returns."
+            )
         if self.follow_ups is None:
             self.follow_ups = []
         self.follow_ups.append(new)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
 from tests.integration.worker.workshop import Workshop
 from tests.kit.weaving import chained, family, linked, one, parent, stored
 
 from holdfast.core.flow import Body, OnFailure
+from holdfast.core.query import TaskFilter
 from holdfast.core.task import AttemptEnd, Reason, State
 from holdfast.definitions.context import Context
+from holdfast.errors import HoldfastError
 from holdfast.flow.bodies import BODY
 from holdfast.ports.records import one_record
 
@@ -131,6 +134,28 @@ async def test_a_parent_ends_after_the_children_that_its_handler_submitted(shop:
     assert (done.result, done.attempt, done.charged) == (b"3", 2, 0)
     ends = [attempt.ended for attempt in await shop.attempts(task)]
     assert ends == [AttemptEnd.RELEASED, AttemptEnd.COMPLETED]
+
+
+@pytest.mark.parametrize("is_async", [True, False])
+async def test_an_ended_parent_gets_no_child(shop: Workshop, is_async: bool) -> None:
+    kept: list[Context] = []
+
+    @shop.task(name="early")
+    async def early(ctx: Context) -> None:
+        kept.append(ctx)
+
+    @shop.task(name="early_sync")
+    def early_sync(ctx: Context) -> None:
+        kept.append(ctx)
+
+    task = await shop.submit(early if is_async else early_sync)
+    await shop.drain()
+
+    for add in (kept[0].submit, kept[0].submit_child):
+        with pytest.raises(HoldfastError, match=f"attempt 1 of task {task} has ended"):
+            add(early)
+    assert (await shop.get(task)).state is State.COMPLETED
+    assert len((await shop.store.list(TaskFilter(), limit=9)).tasks) == 1
 
 
 async def test_a_body_that_goes_before_its_children_brings_its_result_along(

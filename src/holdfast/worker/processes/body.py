@@ -79,6 +79,7 @@ class ChildSink(Transacting):
         self._steps = None
         self.line = threading.get_ident()
         self.completion = None
+        self.ended = False
         self.follow_ups = None
         self.stopping: Stopping = _Looks(claim, channel)
 
@@ -173,6 +174,7 @@ class Body:
             value = definition.start(context, claim.payload)
             if definition.is_async:
                 value = asyncio.run(self._await(sink, value))
+        sink.ended = True
         outcome = accept(definition, claim.payload, value)
         if sink.follow_ups is None:
             return outcome
