@@ -22,6 +22,7 @@ from holdfast.testing.suites import (
     GateSuite,
     LockSuite,
     OrderSuite,
+    ShareSuite,
     StoreConformance,
     StoreSuite,
     UnlockSuite,
@@ -110,6 +111,7 @@ class TestPostgres16(
     LockSuite,
     UnlockSuite,
     GateSuite,
+    ShareSuite,
 ):
     @pytest.fixture
     def database(self, database16: str) -> str:

@@ -84,6 +84,7 @@ from holdfast.testing.suites.reporting import ReportSuite  # noqa: E402
 from holdfast.testing.suites.requeueing import DiscardSuite, RequeueSuite  # noqa: E402
 from holdfast.testing.suites.rescuing import RescueSuite, WorkerSuite  # noqa: E402
 from holdfast.testing.suites.settling import SettleSuite  # noqa: E402
+from holdfast.testing.suites.sharing import ShareSuite  # noqa: E402
 from holdfast.testing.suites.standing import StandingSuite  # noqa: E402
 from holdfast.testing.suites.submitting import SubmitSuite  # noqa: E402
 from holdfast.testing.suites.succeeding import SuccessionSuite  # noqa: E402
@@ -108,6 +109,7 @@ class StoreConformance(
     LockSuite,
     UnlockSuite,
     GateSuite,
+    ShareSuite,
     LatchSuite,
     DeferSuite,
     SuccessionSuite,
@@ -169,6 +171,7 @@ __all__ = [
     "RequeueSuite",
     "RescueSuite",
     "SettleSuite",
+    "ShareSuite",
     "StandingSuite",
     "StarvationSuite",
     "StatsSuite",

@@ -46,10 +46,6 @@ def rate(key: str, capacity: int, period: float = MINUTE) -> Gate:
     return Gate(GateKind.RATE, key, capacity, period)
 
 
-def share(key: str, window: int, priority: Priority = Priority.NORMAL) -> Gate:
-    return Gate(GateKind.SHARE, key, window, head_start=HEAD_STARTS[priority])
-
-
 def breaker(key: str, capacity: int = UNBOUNDED) -> Gate:
     return Gate(GateKind.BREAKER, key, capacity)
 
@@ -291,61 +287,6 @@ class GateSuite(StoreSuite):
 
         assert await state(store, limited[1]) is State.QUEUED  # the tasks say two
         assert await state(store, rated[1]) is State.BLOCKED  # the tasks say one a minute
-
-    async def test_a_share_lets_the_first_of_another_stand_right_behind_its_window(
-        self, store: Store, worker: WorkerId
-    ) -> None:
-        big = await _added(store, 10, gates=(Gate(GateKind.SHARE, "big", 2),))
-        small = await submit(store, gates=(Gate(GateKind.SHARE, "small", 2),))
-
-        assert await claim_ids(store, worker, limit=3) == [big[0].id, big[1].id, small]
-
-    async def test_who_has_passed_a_share_stands_behind_who_came_before_that(
-        self, store: Store, clock: FakeClock, worker: WorkerId
-    ) -> None:
-        big = [t.id for t in await _added(store, 4, gates=(share("big", 2), rate("mail", 100)))]
-        first = await claim(store, worker, limit=1)
-        clock.advance(5)
-        small = await submit(store, gates=(share("small", 2),))
-        clock.advance(5)
-        await store.save([success(first[0])])
-        clock.advance(5)
-        last = await submit(store)
-
-        assert await claim_ids(store, worker) == [big[1], small, big[2], last]
-
-    async def test_an_urgent_task_stays_ahead_behind_its_share(
-        self, store: Store, clock: FakeClock, worker: WorkerId
-    ) -> None:
-        urgent = Priority.CRITICAL
-        await submit(store, gates=(share("big", 1),))
-        first = await claim(store, worker, limit=1)
-        second = await submit(store, gates=(share("big", 1, urgent),), priority=urgent)
-        other = await submit(store)
-        clock.advance(1)
-        await store.save([success(first[0])])
-
-        assert await claim_ids(store, worker) == [second, other]
-
-    async def test_a_task_behind_its_share_is_found_by_whoever_looks_for_it(
-        self, store: Store, clock: FakeClock, worker: WorkerId
-    ) -> None:
-        tasks = [t.id for t in await _added(store, 4, gates=(share("big", 1), limit("a", 9)))]
-        first = await claim(store, worker, limit=1)
-        clock.advance(1)
-        await store.save([success(first[0])])
-        assert await state(store, tasks[1]) is State.QUEUED
-
-        await store.cancel(only(tasks[1]), limit=1)
-        clock.advance(1)
-        (second,) = await claim(store, worker)
-        await store.save([failure(second, backoff=1.0)])
-        clock.advance(1)
-
-        assert await state(store, tasks[1]) is State.CANCELLED
-        assert await claim_ids(store, worker) == [tasks[3]]  # came when it left
-        assert await state(store, tasks[2]) is State.BLOCKED
-        assert list(await store.check()) == []
 
     async def test_a_rate_lets_so_many_start_per_period(
         self, store: Store, clock: FakeClock, worker: WorkerId
