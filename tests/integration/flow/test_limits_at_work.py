@@ -124,18 +124,21 @@ async def test_there_are_never_more_starts_in_a_period_than_its_rate(
 async def test_a_tenants_first_task_does_not_wait_for_another_tenants_backlog(
     app: Holdfast, working: Working
 ) -> None:
-    @app.task(name="render", fair_by=Fair("{tenant}", window=4))
+    started: list[str] = []
+
+    @app.task(name="render", fair_by=Fair("{tenant}", window=20))  # more than run at a time
     async def render(tenant: str) -> None:
+        started.append(tenant)
         await asyncio.sleep(0.005)
 
     await app.submit_many_async([render.call("big")] * 200)
-    async with working(concurrency=8):
-        await eventually(lambda: app.count_async(state="completed", limit=9))
+    async with working(concurrency=4):
+        await eventually(lambda: len(started) > 8)
         small = await render.submit_async("small")
+        before = len(started)
         await small.result_async(timeout="30s")
-        left = await app.count_async(state=["blocked", "queued"])
 
-    assert left > 50
+    assert started.index("small") - before <= 30
 
 
 async def test_a_queue_is_bounded_whatever_runs_in_it(app: Holdfast, working: Working) -> None:
