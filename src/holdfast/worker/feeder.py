@@ -94,6 +94,12 @@ class Feeder:
         """What comes due next may be what this worker was not fit for: let others be first."""
         self._stands_back_until = time.monotonic() + STANDS_BACK
 
+    def saved(self) -> None:
+        """Something is on disk. There may be room for more; a burst may be over."""
+        self._room.set()
+        if self._burst:
+            self.nudge(0.0)
+
     def refuse(self, claims: Iterable[Claim]) -> None:
         """These were handed back while their claim was on its way. From any thread."""
         self._refused.update((claim.task_id, claim.attempt) for claim in claims)
@@ -234,11 +240,10 @@ class Feeder:
         if next_due is not None and time.monotonic() < self._stands_back_until:
             next_due += COURTESY
         nap = self._napper.until_next_look(next_due, self._strays.due_in())
-        if self._burst and not self._is_quiet():
-            await self._wait_for_room(min(nap, LOOK_AGAIN))
-        elif not self._napper.is_due:
+        looks_again = len(self.buffer) or (self._burst and not self._is_quiet())
+        if not self._napper.is_due:
             # Else something became ready while we asked, and is looked for at once.
-            await self._napper.nap(min(nap, LOOK_AGAIN) if len(self.buffer) else nap)
+            await self._napper.nap(min(nap, LOOK_AGAIN) if looks_again else nap)
 
     async def _doze(self, seconds: float) -> None:
         with suppress(TimeoutError):

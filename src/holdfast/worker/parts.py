@@ -197,7 +197,7 @@ class Parts:
 
     def _saved(self, settlements: Sequence[Settlement]) -> None:
         self.outcomes.saved(settlements)
-        self._room.set()
+        self.feeder.saved()
 
     def _clashed(self, refusal: Refusal) -> None:
         self.outcomes.clashed(refusal)
