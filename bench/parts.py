@@ -8,7 +8,19 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from bench import bloat, endurance, flows, growth, mongo, pinned, rounds, sqlite, storms, tables
+from bench import (
+    bloat,
+    endurance,
+    flow_peers,
+    flows,
+    growth,
+    mongo,
+    pinned,
+    rounds,
+    sqlite,
+    storms,
+    tables,
+)
 from bench.dispatch import measure as dispatch
 from bench.dispatch.text import text as dispatch_text
 from bench.handing import measure as handing
@@ -132,7 +144,10 @@ def _storms(run: Run) -> Found:
 
 def _flows(run: Run) -> Found:
     found = _on_both(run, flows.measure)
-    return Found(flows.text(found, run.size), [asdict(one) for one in found])
+    flow_peers.measure(run.samples, run.arena(frozenset({"postgres", "redis"})), run.size)
+    found += flows.of_peers(run.samples)
+    body = flows.text(found, run.size) + tables.failures(run.samples)
+    return Found(body, [asdict(one) for one in found])
 
 
 def _on_both(run: Run, measure: Callable[[str, Callable[[], str], Size], T]) -> list[T]:
