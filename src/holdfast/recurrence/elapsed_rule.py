@@ -1,0 +1,189 @@
+"""A rule of hours, minutes or seconds: it steps in elapsed time, whatever the clock on the wall does.
+
+Two conditions must hold at once, and the search leaps from one to the other until both do:
+
+- *The grid*: the instant lies in one of the rule's periods, whole intervals of elapsed time after the
+  start. Every 6 hours stays every 6 hours when the clocks change.
+- *The filter*: the local time of the instant passes the BY parts. Where an hour comes twice, it
+  passes twice; where it is missing, it does not pass.
+
+Without BYMINUTE and BYSECOND a period holds one instant, as far into it as the start is. With them it
+holds every instant whose local minute and second are listed (they expand, as in the RFC's table).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from holdfast.recurrence.wall_rule import Run
+from holdfast.recurrence.year_days import YearDays
+from holdfast.recurrence.zones import DAY, FIRST_INSTANT, LAST_INSTANT, Zone
+
+MOST_LEAPS: Final = 120_000
+"""After so many leaps between grid and filter without a match there is none that anybody waits for."""
+
+
+@dataclass(slots=True, kw_only=True)
+class ElapsedRule:
+    """The runs of one rule; see the module. Times in seconds.
+
+    `anchor` starts the first period, periods are `length` long and come every `step`; of each, the
+    instants that pass the filter run. `unit` is the rule's own period, which BYSETPOS looks at.
+    Empty lists pass everything.
+    """
+
+    zone: Zone
+    start: int
+    anchor: int
+    step: int
+    length: int
+    unit: int
+    days: YearDays
+    hours: tuple[int, ...] = ()
+    minutes: tuple[int, ...] = ()
+    seconds: tuple[int, ...] = ()
+    positions: tuple[int, ...] = ()
+    until: int | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether every step is a run: there is no filter."""
+        filtered = self.hours or self.minutes or self.seconds or self.positions
+        return self.days.is_every_day and not filtered and self.length == 1
+
+    def next_after(self, after: int) -> Run | None:
+        """The first run later than an instant."""
+        after = max(after, self.start - 1, FIRST_INSTANT)
+        instant = self._next_picked(after + 1) if self.positions else self._next(after + 1)
+        if instant is None or (self.until is not None and instant > self.until):
+            return None
+        return Run(instant, self.zone.wall(instant), False)
+
+    def nth(self, number: int) -> int | None:
+        """The instant of the n-th run, or None if the calendar ends before it."""
+        if self.is_plain:
+            first = self._on_grid(self.start)
+            instant = first + (number - 1) * self.step
+            return instant if instant <= LAST_INSTANT else None
+        after = self.start - 1
+        for _ in range(number):
+            run = self.next_after(after)
+            if run is None:
+                return None
+            after = run.instant
+        return after
+
+    def _on_grid(self, instant: int) -> int:
+        into = (instant - self.anchor) % self.step
+        return instant if into < self.length else instant + self.step - into
+
+    def _next(self, instant: int) -> int | None:
+        """The first instant from this one on that is on the grid and passes the filter."""
+        for _ in range(MOST_LEAPS):
+            instant = self._on_grid(instant)
+            if instant > LAST_INSTANT:
+                return None
+            passing = self._passing(instant)
+            if passing is None or passing == instant:
+                return passing
+            instant = passing
+        return None
+
+    def _next_picked(self, instant: int) -> int | None:
+        """The same under BYSETPOS: of each period only some."""
+        for _ in range(MOST_LEAPS):
+            found = self._next(instant)
+            if found is None:
+                return None
+            begin = found - (found - self._period_anchor) % self.step
+            passing = list(self._within(begin, begin + self.unit))
+            places = {each - 1 if each > 0 else len(passing) + each for each in self.positions}
+            for place in sorted(places):
+                if 0 <= place < len(passing) and passing[place] >= instant:
+                    return passing[place]
+            instant = begin + self.unit
+        return None
+
+    @property
+    def _period_anchor(self) -> int:
+        return self.anchor if self.length == self.unit else self.anchor - self.anchor % self.unit
+
+    def _within(self, begin: int, end: int) -> Iterator[int]:
+        found = self._next(begin)
+        while found is not None and found < end:
+            yield found
+            found = self._next(found + 1)
+
+    def _passing(self, instant: int) -> int | None:
+        """The first instant from this one on whose local time passes the filter."""
+        if self.is_plain:
+            return instant
+        for _ in range(MOST_LEAPS):
+            offset = self.zone.offset(instant)
+            wall = instant + offset
+            wanted = self._passing_wall(wall)
+            if wanted == wall:
+                return instant
+            leap = LAST_INSTANT + 1 if wanted is None else self._instant_of(wanted, instant)
+            # In the first pass of an overlap the clock comes back to wall times already passed.
+            before, after = self.zone.offsets(wall)
+            if before == offset and after < before:
+                again = self.zone.change_between(instant, wall - after)
+                leap = min(leap, again)
+            if leap > LAST_INSTANT:
+                return None
+            instant = leap
+        return None
+
+    def _instant_of(self, wall: int, instant: int) -> int:
+        """The first instant after `instant` at which the wall shows that, or has gone past it."""
+        before, after = self.zone.offsets(wall)
+        if before == after:
+            return wall - before
+        if before < after:
+            return max(instant + 1, self.zone.change_between(wall - after, wall - before))
+        later = [each for each in (wall - before, wall - after) if each > instant]
+        return min(later, default=instant + 1)
+
+    def _passing_wall(self, wall: int) -> int | None:
+        day, clock = divmod(wall, DAY)
+        if self.days.has(day):
+            passing = self._passing_clock(clock)
+            if passing is not None:
+                return day * DAY + passing
+        following = self.days.next_day(day + 1)
+        if following is None:
+            return None
+        first = self._passing_clock(0)
+        assert first is not None
+        return following * DAY + first
+
+    def _passing_clock(self, clock: int) -> int | None:
+        """The first time of day from this one on that passes, or None if the day has no more."""
+        hours, minutes, seconds = (
+            self.hours or _HOURS,
+            self.minutes or _SIXTY,
+            self.seconds or _SIXTY,
+        )
+        hour, minute, second = clock // 3600, clock // 60 % 60, clock % 60
+        second_at = bisect_left(seconds, second)
+        if second_at == len(seconds):
+            minute, second_at = minute + 1, 0
+        minute_at = bisect_left(minutes, minute)
+        if minute_at == len(minutes):
+            hour, minute_at, second_at = hour + 1, 0, 0
+        elif minutes[minute_at] != minute:
+            second_at = 0
+        hour_at = bisect_left(hours, hour)
+        if hour_at == len(hours):
+            return None
+        if hours[hour_at] != hour:
+            minute_at = second_at = 0
+        return hours[hour_at] * 3600 + minutes[minute_at] * 60 + seconds[second_at]
+
+
+_HOURS: Final = tuple(range(24))
+_SIXTY: Final = tuple(range(60))
