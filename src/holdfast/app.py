@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import cached_property
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack
 from weakref import WeakSet
@@ -21,7 +22,9 @@ from holdfast.asyncio_tools.bridge import at_exit
 from holdfast.client import Client
 from holdfast.core.task import Json, Task
 from holdfast.definitions.call import Call, submit_calls, submit_calls_async
+from holdfast.definitions.declaration import Declaration, ScheduleKeywords
 from holdfast.definitions.define import Decorator
+from holdfast.definitions.definition import Definition
 from holdfast.definitions.gate_makers import read_queue
 from holdfast.definitions.handle import Handle, TaskRef
 from holdfast.definitions.limits import LimitKeywords
@@ -35,6 +38,7 @@ from holdfast.sync_facade import SyncFacade
 from holdfast.wiring import open_dispatcher, open_store
 
 if TYPE_CHECKING:
+    from holdfast.app_schedules import AppSchedules
     from holdfast.worker.discovery import Autodiscovery
     from holdfast.worker.worker import Worker
 
@@ -42,6 +46,7 @@ __all__ = ["Holdfast", "open_dispatcher", "open_store"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+D = TypeVar("D", bound=Definition[..., Any, Any])
 M = TypeVar("M", bound=Middleware | type[Middleware])
 
 
@@ -81,6 +86,51 @@ class Holdfast(SyncFacade):
         these. Said again, it replaces what was said before.
         """
         self.registry.set_queue(name, read_queue(name, limits))
+
+    @cached_property
+    def schedules(self) -> AppSchedules:
+        """Schedules: `app.schedules.create(report.call(7), "0 9 * * 1-5", tz="Europe/Berlin")`."""
+        from holdfast.app_schedules import AppSchedules  # noqa: PLC0415 - others should not pay
+
+        return AppSchedules(self)
+
+    def schedule(
+        self,
+        rule: object,
+        /,
+        *,
+        tz: str | None = None,
+        name: str | None = None,
+        arguments: Mapping[str, Json] | None = None,
+        **words: Unpack[ScheduleKeywords],
+    ) -> Callable[[D], D]:
+        """Run a task by a rule: `@app.schedule("0 9 * * 1-5", tz="Europe/Berlin")` above
+        `@app.task`. Any worker fires it. Workers bring it into the store when they start; what is
+        no longer declared goes, what people have edited stays.
+        """
+
+        from holdfast.schedules.reading import check_words, read_rule  # noqa: PLC0415 - as above
+
+        read = read_rule(rule, tz)
+        check_words(words)
+
+        def declare(definition: D) -> D:
+            if not isinstance(definition, Definition):
+                raise InvalidOption(
+                    "schedule", "expected a task: write @app.schedule(…) above @app.task"
+                )
+            called = definition.name if name is None else name
+            self.registry.schedules[called] = Declaration(
+                name=called,
+                task=definition.name,
+                rule=read,
+                arguments=arguments or {},
+                words=words,
+                package=definition.handler.__module__.partition(".")[0],
+            )
+            return definition
+
+        return declare
 
     def autodiscover(self, packages: Names, related_name: str | None = None) -> None:
         """Take the tasks of every module of a package, or of several: `app.autodiscover("orders")`.
@@ -193,13 +243,18 @@ class Holdfast(SyncFacade):
         """Rescue the tasks of lost workers and prune old history until cancelled, as every worker
         does beside its work: for a process that runs none, such as a server.
         """
-        from holdfast.worker.maintenance.forgetter import Forgetter  # noqa: PLC0415 - few need it
+        from holdfast.schedules.declared import DeclarationKeeper  # noqa: PLC0415 - few need it
+        from holdfast.worker.maintenance.forgetter import Forgetter  # noqa: PLC0415
         from holdfast.worker.maintenance.loop import maintain  # noqa: PLC0415
 
         client = await self.verbs()
         remote = client.remote
         try:
-            more = (remote.timeouts, remote.breakers, Forgetter(client.store, self.registry))
+            declared = DeclarationKeeper(
+                client.store, client.dispatcher, self.registry, self.settings
+            )
+            forgetter = Forgetter(client.store, self.registry)
+            more = (remote.timeouts, remote.breakers, forgetter, declared)
             await maintain(client.store, client.dispatcher, self.settings, more=more)
         finally:
             await remote.close()

@@ -59,6 +59,7 @@ from holdfast.tokens import Tokens
 
 if TYPE_CHECKING:
     from holdfast.remote import RemoteWorkers
+    from holdfast.schedules.book import Book
 
 log = EventLog("holdfast.client")
 
@@ -88,6 +89,13 @@ class Client(QueueVerbs, TreeVerbs, LimitVerbs, EventVerbs):
         self._trees = Trees(store, dispatcher, settings)
         self._clock: tuple[datetime, float] | None = None
         self._announcer = Announcer(log)
+
+    @cached_property
+    def schedules(self) -> Book:
+        """The verbs of schedules."""
+        from holdfast.schedules.book import Book  # noqa: PLC0415 - others should not pay
+
+        return Book(self.store, self.dispatcher, self.registry, self.settings, self._maker)
 
     @cached_property
     def remote(self) -> RemoteWorkers:

@@ -120,6 +120,16 @@ class TaskNotFound(HoldfastError, LookupError):
         self.task_id = task_id
 
 
+class ScheduleNotFound(HoldfastError, LookupError):
+    """No schedule of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"no schedule {name!r} in this store. `holdfast schedule list` shows them."
+        )
+        self.name = name
+
+
 class UnknownTask(HoldfastError, LookupError):
     """No definition with that name is known to this process."""
 

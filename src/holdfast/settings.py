@@ -70,6 +70,7 @@ class SettingsKeywords(TypedDict, total=False):
     retention: Duration | None
     dead_letter_retention: Duration | None
     idempotency_window: Duration | None
+    schedule_floor: Duration | None
     worker_name: str | None
     queues: Names | None
     concurrency: int | None
@@ -278,6 +279,7 @@ class Settings:
     retention: float = _setting(parse_duration, 7 * 86_400.0)
     dead_letter_retention: float = _setting(parse_duration, 30 * 86_400.0)
     idempotency_window: float = _setting(parse_duration, 86_400.0)
+    schedule_floor: float = _setting(_duration, 1.0)
     worker_name: str | None = _setting(_worker_name, None)
     queues: tuple[str, ...] = _setting(_queues, ("default",))
     concurrency: int = _setting(_whole(1), 10)

@@ -1,0 +1,228 @@
+"""Fires the series that are due: any worker and any server does, none is the leader.
+
+A series is taken for a while by its record's new version (`take_due`). The runs, the tasks and the
+advanced series are one commit over that version, so of all who try one succeeds, and a process that
+dies before has done nothing. Many series share a commit; if somebody edits one meanwhile, each is
+written by itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Final, NamedTuple
+from uuid import uuid4
+
+import orjson
+
+from holdfast.core.chore import chore
+from holdfast.core.flow import Flow, ScheduledRun, with_flow
+from holdfast.core.gate import Gate, GateKind
+from holdfast.core.record import Changes, Delete, Put, Record
+from holdfast.core.task import NewTask, Reason, State, TaskId
+from holdfast.definitions.new_tasks import TaskMaker
+from holdfast.errors import InvalidOption, RecordConflict
+from holdfast.flow.results import read_tasks
+from holdfast.flow.trees import CANCEL_TREE
+from holdfast.logs import EventLog
+from holdfast.ports.dispatcher import Dispatcher, work_for
+from holdfast.ports.store import Store
+from holdfast.recurrence import tz_version
+from holdfast.schedules.deciding import MOST_OPEN, Decision, Fire, decide, retimed
+from holdfast.schedules.occurrence import (
+    OCCURRENCE,
+    Occurrence,
+    RunStatus,
+    put_occurrence,
+)
+from holdfast.schedules.series import (
+    SERIES,
+    TAG,
+    Overlap,
+    Series,
+    Status,
+    failed_document,
+    load_series,
+)
+from holdfast.settings import Settings
+
+log = EventLog("holdfast.schedules")
+
+AT_A_TIME: Final = 200
+PAGE: Final = 1000
+LEASE: Final = 30.0
+"""Seconds that whoever took a series has to fire it before another one may."""
+_IN_TURN: Final = (Overlap.QUEUE_ONE, Overlap.QUEUE_ALL, Overlap.CANCEL_RUNNING)
+
+
+class _Fired(NamedTuple):
+    """What is written of one series."""
+
+    tasks: Sequence[NewTask]
+    records: Sequence[Put | Delete]
+
+
+class Firer:
+    """A maintenance agent."""
+
+    def __init__(self, store: Store, dispatcher: Dispatcher, settings: Settings) -> None:
+        self._store = store
+        self._dispatcher = dispatcher
+        self._maker = TaskMaker(settings)
+        self._keep = settings.retention
+        self._poll = settings.poll
+        self._window = settings.idempotency_window
+        self._hurry = asyncio.Event()
+        self._is_retimed = False
+
+    async def tick(self) -> float:
+        """Fire what is due. Rest until the next one is, or somebody knows of one."""
+        if not self._is_retimed:
+            await self.retime()
+            self._is_retimed = True
+        next_due = await self.round()
+        rest = self._poll if next_due is None else min(self._poll, next_due)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._hurry.wait(), rest)
+        self._hurry.clear()
+        return 0.0
+
+    def hurry(self) -> None:
+        """A series was made or changed."""
+        self._hurry.set()
+
+    async def round(self) -> float | None:
+        """Fire all that is due; the seconds until the next one is."""
+        while True:
+            due = await self._store.take_due(SERIES, limit=AT_A_TIME, lease=LEASE)
+            if due.records:
+                await self._fire(due.records)
+            if len(due.records) < AT_A_TIME:
+                return due.next_due
+
+    async def retime(self) -> None:
+        """Work out anew when the series are due that were worked out with another tz database."""
+        mark, after = f'"tz_version":{orjson.dumps(tz_version()).decode()}', None
+        while page := await self._store.records(SERIES, limit=PAGE, after=after):
+            for record in page:
+                if mark not in record.document and (series := await self._read(record)):
+                    await self._retime_one(record, series)
+            after = page[-1]
+
+    async def _retime_one(self, record: Record, series: Series) -> None:
+        if series.status is not Status.ACTIVE:
+            return
+        moved = retimed(series)
+        if moved.next_at != series.next_at:
+            log.warning(
+                "schedule.moved", schedule=series.id, tz_version=moved.tz_version,
+                was=series.next_at, next=moved.next_at,
+            )  # fmt: skip
+        with suppress(RecordConflict):  # somebody was quicker
+            await self._store.commit(Changes(uuid4().hex, records=[moved.put(record.version)]))
+
+    async def _fire(self, records: Sequence[Record]) -> None:
+        now = await self._store.now()
+        taken = [(record, series) for record in records if (series := await self._read(record))]
+        ids = [task_id for _, series in taken for task_id in series.open]
+        ends = await self._ends(ids)
+        fired = [self._fired(record, decide(series, now, ends), now) for record, series in taken]
+        try:
+            await self._commit(fired)
+        except RecordConflict:
+            for each in fired:
+                with suppress(RecordConflict):  # somebody has edited it, and says when it is due
+                    await self._commit([each])
+
+    async def _read(self, record: Record) -> Series | None:
+        try:
+            return load_series(record)
+        except InvalidOption as error:
+            log.error("schedule.failed", schedule=record.key, error=str(error))
+            document = failed_document(record, str(error))
+            put = Put(SERIES, record.key, document, record.version, record.group, record.sort)
+            with suppress(RecordConflict):
+                await self._store.commit(Changes(uuid4().hex, records=[put]))
+            return None
+
+    async def _ends(self, ids: Iterable[TaskId]) -> Mapping[TaskId, State]:
+        found = await read_tasks(self._store, list(ids))
+        return {task_id: task.state for task_id, task in found.items()}
+
+    def _fired(self, record: Record, decision: Decision, now: datetime) -> _Fired:
+        series = decision.series
+        tasks = [self.task_of(series, fire) for fire in decision.fires]
+        open_now = (*series.open, *(task.id for task in tasks))[-MOST_OPEN:]
+        after = replace(series, open=open_now, runs=series.runs + len(tasks))
+        said = [
+            *(
+                Occurrence(series.id, series.version, fire.at, RunStatus.FIRED, fire.origin, now,
+                           task.id)
+                for fire, task in zip(decision.fires, tasks, strict=True)
+            ),
+            *(
+                Occurrence(series.id, series.version, note.at, note.status, reason=note.reason,
+                           number=note.number, until=note.until)
+                for note in decision.notes
+            ),
+        ]  # fmt: skip
+        for one in said:
+            if one.status is not RunStatus.FIRED:
+                log.warning(
+                    f"schedule.{one.status}", schedule=series.id, at=one.at.isoformat(),
+                    runs=one.number, reason=one.reason,
+                )  # fmt: skip
+        records: list[Put | Delete] = [after.put(record.version)]
+        records += [put_occurrence(one, self._keep) for one in said]
+        if decision.cancels:
+            about = {"parents": list(decision.cancels), "reason": Reason.CANCELLED}
+            records.append(chore(CANCEL_TREE, uuid4().hex, about))
+        return _Fired(self._with_notices(tasks), records)
+
+    def task_of(self, series: Series, fire: Fire) -> NewTask:
+        """The task of one run."""
+        template = series.template
+        run = ScheduledRun(series.id, series.version, fire.at.isoformat(), fire.origin)
+        gates = template.gates
+        if series.overlap in _IN_TURN:
+            gates = (*gates, Gate(GateKind.LIMIT, f"{TAG}:{series.id}", 1))
+        return template._replace(
+            id=self._maker.new_id(),
+            payload=with_flow(template.payload, Flow(run=run)),
+            tags=(*template.tags, f"{TAG}={series.id}"),
+            gates=gates,
+        )
+
+    def _with_notices(self, tasks: Sequence[NewTask]) -> list[NewTask]:
+        notices = [self._maker.notice(task) for task in tasks if task.callback is not None]
+        return [*tasks, *notices]
+
+    async def _commit(self, fired: Sequence[_Fired]) -> None:
+        tasks = [task for each in fired for task in each.tasks]
+        records = [record for each in fired for record in each.records]
+        if not records:
+            return
+        await self._store.commit(Changes(uuid4().hex, tasks, records, self._window))
+        if tasks:
+            self._dispatcher.added(work_for(tasks))
+            counted = Counter(task.queue for task in tasks)
+            log.info("schedule.fired", tasks=len(tasks), queues=dict(counted))
+
+
+class OccurrenceKeeper:
+    """Forgets old occurrences. A maintenance agent."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def tick(self) -> float:
+        due = await self._store.take_due(OCCURRENCE, limit=500, lease=60.0)
+        gone = [Delete(OCCURRENCE, record.key, record.version) for record in due.records]
+        if gone:
+            with suppress(RecordConflict):
+                await self._store.commit(Changes(uuid4().hex, records=gone))
+        return 0.1 if len(gone) == 500 else 60.0

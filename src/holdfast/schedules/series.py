@@ -1,0 +1,188 @@
+"""A series: a schedule as it is kept, with what it submits, how it behaves and how far it has come.
+
+It is one record, due at its next run. Whoever takes it writes the runs and the advanced series in
+one commit (`firing`), so any number of processes may try.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from holdfast.core.record import Put, Record
+from holdfast.core.task import Json, NewTask, TaskId
+from holdfast.recurrence import Schedule, tz_version
+from holdfast.schedules.jitter import jittered
+from holdfast.schedules.template import dump_template, load_template
+
+SERIES: Final = "schedule"
+"""The kind of these records. The group is the owner."""
+TAG: Final = "schedule"
+"""The tag of the tasks of a series: `schedule=<id>`."""
+
+
+class Status(StrEnum):
+    """Whether a series goes on."""
+
+    ACTIVE = "active"
+    PAUSED = "paused"
+    COMPLETED = "completed"  # its rule has no more runs
+    FAILED = "failed"  # its rule cannot be read any more: its zone is gone, say
+
+
+class Overlap(StrEnum):
+    """What becomes of a run while the one before has not ended."""
+
+    SKIP = "skip"
+    QUEUE_ONE = "queue_one"  # one waits, more are skipped
+    QUEUE_ALL = "queue_all"
+    CANCEL_RUNNING = "cancel_running"
+    ALLOW = "allow"
+
+
+class CatchUpMode(StrEnum):
+    """Which of the runs are made up for that came due while nobody could fire them."""
+
+    ONE = "one"  # the last of them
+    ALL = "all"
+    SKIP = "skip"
+
+
+class CatchUp(NamedTuple):
+    """How runs are made up for: at most so many, none older than `window` seconds. None: the time
+    between two runs, 12 hours at most; a day for the last one.
+    """
+
+    mode: CatchUpMode = CatchUpMode.ONE
+    most: int = 100
+    window: float | None = None
+
+
+DEFAULT_CATCH_UP: Final = CatchUp()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class About:
+    """What people want to know of a series, and who reads its results."""
+
+    owner: str | None = None
+    title: str | None = None
+    description: str | None = None
+    purpose: str | None = None
+    category: str | None = None
+    delivery_title: str | None = None
+    channels: tuple[str, ...] = ()
+    estimated_units: float | None = None
+    chat_id: str | None = None
+    message_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """`version` counts its edits. `skips` are runs to leave out, `open` the tasks whose ends it has
+    not seen yet, `failures` how many failed one after another. `last_wall` is when the last run was
+    by the clock on the wall: if the tz database moves that, it is still the same run. `declared` is
+    the fingerprint of the declaration in code, `declared_in` the package that it stands in, and
+    `edited` whether people have changed it since.
+    """
+
+    id: str
+    rule: Schedule
+    template: NewTask
+    version: int = 1
+    status: Status = Status.ACTIVE
+    note: str | None = None
+    paused_until: datetime | None = None
+    overlap: Overlap = Overlap.SKIP
+    catch_up: CatchUp = DEFAULT_CATCH_UP
+    jitter: float = 0.0
+    pause_after_failures: int | None = None
+    next_at: datetime | None = None
+    last_at: datetime | None = None
+    last_wall: str | None = None
+    skips: tuple[datetime, ...] = ()
+    runs: int = 0
+    failures: int = 0
+    open: tuple[TaskId, ...] = ()
+    about: About = field(default_factory=About)
+    declared: str | None = None
+    declared_in: str | None = None
+    edited: bool = False
+    tz_version: str = field(default_factory=tz_version)
+    created_at: datetime
+    updated_at: datetime
+
+    @property
+    def due_at(self) -> datetime | None:
+        """When somebody must look at it."""
+        match self.status:
+            case Status.ACTIVE if self.next_at is not None:
+                return jittered(self.id, self.rule, self.next_at, self.jitter)
+            case Status.PAUSED:
+                return self.paused_until
+            case _:
+                return None
+
+    def edit(self, now: datetime, **changes: Any) -> Series:
+        """The next version of it."""
+        return replace(self, version=self.version + 1, updated_at=now, **changes)
+
+    def put(self, version: int | None) -> Put:
+        """Write it over this version of its record; 0 if it is new."""
+        return Put(
+            SERIES,
+            self.id,
+            dump_series(self),
+            version=version,
+            group=self.about.owner or "",
+            sort=self.id,
+            due_at=self.due_at,
+        )
+
+
+def dump_series(series: Series) -> str:
+    said: dict[str, Json] = {
+        each.name: _plain(getattr(series, each.name)) for each in fields(Series)
+    }
+    said["rule"] = series.rule.to_json()
+    said["template"] = dump_template(series.template)
+    said["about"] = {each.name: getattr(series.about, each.name) for each in fields(About)}
+    return orjson.dumps(said).decode()
+
+
+def load_series(record: Record) -> Series:
+    """What `dump_series` wrote. `InvalidOption` if its rule cannot be read any more."""
+    said: dict[str, Json] = orjson.loads(record.document)
+    mode, most, window = said["catch_up"]
+    said |= {
+        "rule": Schedule.from_json(said["rule"]),
+        "template": load_template(said["template"]),
+        "status": Status(said["status"]),
+        "overlap": Overlap(said["overlap"]),
+        "catch_up": CatchUp(CatchUpMode(mode), most, window),
+        "skips": tuple(map(datetime.fromisoformat, said["skips"])),
+        "open": tuple(said["open"]),
+        "about": About(**said["about"] | {"channels": tuple(said["about"]["channels"])}),
+    }
+    for name in ("paused_until", "next_at", "last_at", "created_at", "updated_at"):
+        said[name] = None if said[name] is None else datetime.fromisoformat(said[name])
+    return Series(**said)
+
+
+def failed_document(record: Record, note: str) -> str:
+    """The document of a series whose rule cannot be read, with the reason."""
+    said: Mapping[str, Json] = orjson.loads(record.document)
+    return orjson.dumps({**said, "status": Status.FAILED, "note": note}).decode()
+
+
+def _plain(value: object) -> Json:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, (tuple, list)):
+        return [_plain(each) for each in value]
+    return value if isinstance(value, (str, int, float, bool)) or value is None else None
