@@ -120,13 +120,17 @@ class Holdfast(SyncFacade):
                     "schedule", "expected a task: write @app.schedule(…) above @app.task"
                 )
             called = definition.name if name is None else name
+            if called in self.registry.schedules:
+                raise InvalidOption(
+                    "name", f"there is a schedule {called!r} in the code already; choose another"
+                )
             self.registry.schedules[called] = Declaration(
                 name=called,
                 task=definition.name,
                 rule=read,
                 arguments=arguments or {},
                 words=words,
-                package=definition.handler.__module__.partition(".")[0],
+                module=definition.handler.__module__,
             )
             return definition
 

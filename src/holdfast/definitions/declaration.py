@@ -40,4 +40,4 @@ class Declaration:
     rule: object
     arguments: Mapping[str, Json] = field(default_factory=dict)
     words: Mapping[str, Any] = field(default_factory=dict)
-    package: str = ""
+    module: str = ""

@@ -114,7 +114,10 @@ class Schedule:
             raise InvalidOption("dtstart", "expected it once, got it in the text and as an option")
         start = block.dtstart if dtstart is None else dtstart
         zone = find_zone(_zone_name(tz, block.tz, start))
-        extra, left_out = [*block.rdate, *_list("rdate", rdate)], [*block.exdate, *_list("exdate", exdate)]
+        extra, left_out = (
+            [*block.rdate, *_list("rdate", rdate)],
+            [*block.exdate, *_list("exdate", exdate)],
+        )
         for name, given in (("rdate", extra), ("exdate", left_out)):
             if len(given) > MOST_DATES:
                 raise InvalidOption(

@@ -5,7 +5,7 @@ Every change is one write over the version that was read. Who loses a race reads
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple, Unpack
@@ -15,6 +15,7 @@ from holdfast.core.record import Changes, Delete, Put, Record
 from holdfast.core.task import Json, NewTask, TaskId
 from holdfast.definitions.call import Call
 from holdfast.definitions.declaration import ScheduleKeywords
+from holdfast.definitions.instants import read_instant
 from holdfast.definitions.new_tasks import TaskMaker
 from holdfast.definitions.options import NO_OPTIONS
 from holdfast.definitions.readers import read_name
@@ -36,6 +37,7 @@ from holdfast.schedules.occurrence import (
     occurrence_key,
     put_occurrence,
     read_occurrence,
+    sort_of,
 )
 from holdfast.schedules.reading import (
     read_about,
@@ -56,6 +58,7 @@ from holdfast.settings import Settings
 log = EventLog("holdfast.schedules")
 
 MOST_BACKFILLED: Final = 1000
+PAGE: Final = 1000
 _FRESH: Final = ("id", "trace", "idempotency_key", "fingerprint", "run_at", "expires_at")
 _PLAIN: Final = NewTask(TaskId(""), "", b"")
 
@@ -125,20 +128,19 @@ class Book:
     ) -> Series:
         """A new series, checked, not stored."""
         read = read_rule(rule, tz)
-        following = read.next_after(now) if may_be_over else self._first(read, now)
+        following = self._first(read, now, may_be_over=may_be_over)
         about = read_about(words, About(owner=template.owner))
-        return Series(
+        series = Series(
             id=f"s-{uuid4().hex}" if name is None else read_name("name", name),
             rule=read,
             template=template._replace(owner=about.owner),
-            next_at=following,
-            status=Status.COMPLETED if following is None else Status.ACTIVE,
             catch_up=read_catch_up(words, DEFAULT_CATCH_UP),
             about=about,
             created_at=now,
             updated_at=now,
             **read_behaviour(words),
         )
+        return series.going_on(following)
 
     async def get(self, name: str) -> Series | None:
         """One schedule; None if there is none of that name."""
@@ -176,7 +178,12 @@ class Book:
             template = series.template._replace(owner=about.owner)
             if arguments is not None:
                 made = self.template(template.name, arguments)
-                template = template._replace(payload=made.payload, gates=made.gates)
+                template = template._replace(
+                    payload=made.payload,
+                    gates=made.gates,
+                    lock=made.lock or template.lock,
+                    unique_key=made.unique_key or template.unique_key,
+                )
             read = series.rule
             if rule is not None or tz is not None:
                 given = {**series.rule.to_json(), "tz": tz} if rule is None else rule
@@ -188,7 +195,7 @@ class Book:
             if read == series.rule or series.status is Status.PAUSED:
                 return changed
             following = self._first(read, max(now, series.last_at or now))
-            return replace(changed, next_at=following, status=Status.ACTIVE, note=None)
+            return replace(changed.going_on(following), note=None)
 
         return await self._change(name, change)
 
@@ -197,12 +204,15 @@ class Book:
     ) -> Series:
         """Run no more, until somebody resumes it or for a while."""
         now = await self.store.now()
+        until = None if until is None else read_instant("until", until)
         if until is not None and until <= now:
             raise InvalidOption("until", f"expected a time to come, got {until.isoformat()}")
 
         def change(series: Series) -> Series:
             if series.status in (Status.COMPLETED, Status.FAILED):
-                raise InvalidOption("name", f"schedule {name!r} is {series.status}, not active")
+                raise InvalidOption(
+                    "name", f"expected an active schedule; {name!r} is {series.status}"
+                )
             paused = replace(series, status=Status.PAUSED, note=note, paused_until=until)
             return replace(paused, updated_at=now)
 
@@ -211,9 +221,18 @@ class Book:
     async def resume(self, name: str) -> Series:
         """Go on from now, without what would have run meanwhile."""
         now = await self.store.now()
-        return await self._change(
-            name, lambda one: resumed(one, now) if one.status is not Status.ACTIVE else one
-        )
+
+        def change(series: Series) -> Series:
+            if series.status is Status.ACTIVE:
+                return series
+            following = resumed(series, now)
+            if following.status is Status.COMPLETED:
+                raise InvalidOption(
+                    "name", f"expected a run to come; {name!r} has none. Give it another rule"
+                )
+            return following
+
+        return await self._change(name, change)
 
     async def skip(self, name: str) -> Series:
         """Leave out the next run that is not left out yet."""
@@ -231,31 +250,32 @@ class Book:
     async def trigger(self, name: str) -> TaskId:
         """Run it now, beside its rule: the next runs stay as they are."""
         now = await self.store.now()
-        series, record = await self._read(name)
-        ids = await self._fire(series, [Fire(now, Origin.MANUAL)], now)
-        assert record.key == name
-        return ids[0]
+        series, _ = await self._read(name)
+        return (await self._fire(series, [(Fire(now, Origin.MANUAL), 0)], now))[0]
 
     async def backfill(
         self, name: str, begin: datetime, end: datetime, *, most: int = MOST_BACKFILLED
     ) -> Sequence[TaskId]:
-        """Run what the rule says for this range, but for the runs that were fired at their time;
-        `end` is not inside. `InvalidOption` if there are more than `most`: nothing is run then.
+        """Run what the rule says for this range up to now, but for the runs that were fired
+        already, as far as that is kept (`retention`); `end` is not inside. `InvalidOption` if there
+        are more than `most`: nothing is run then. The runs to come stay as they are.
         """
         if not 1 <= most <= MOST_BACKFILLED:
             raise InvalidOption("most", f"expected 1 to {MOST_BACKFILLED:,}, got {most!r}")
+        begin, end = read_instant("begin", begin), read_instant("end", end)
         if begin >= end:
             raise InvalidOption("end", f"expected a time after {begin.isoformat()}")
-        series, _ = await self._read(name)
-        now = await self.store.now()
-        runs = series.rule.between(begin, min(end, now), limit=most + 1)
-        if len(runs) > most:
-            raise InvalidOption("most", f"there are more than {most:,} runs in this range")
-        keys = {occurrence_key(name, series.version, at): at for at in runs}
-        known = await self.store.records(OCCURRENCE, keys=list(keys), limit=len(keys) or 1)
-        done = {one.at for one in map(read_occurrence, known) if one.status is RunStatus.FIRED}
-        fires = [Fire(at, Origin.BACKFILL) for at in runs if at not in done]
-        return await self._fire(series, fires, now)
+        while True:
+            series, _ = await self._read(name)
+            now = await self.store.now()
+            runs = series.rule.between(begin, max(begin, min(end, now)), limit=most + 1)
+            if len(runs) > most:
+                raise InvalidOption("most", f"there are more than {most:,} runs in this range")
+            fires = await self._not_fired(series, runs)
+            try:
+                return await self._fire(series, fires, now)
+            except RecordConflict:  # somebody else has fired one of them meanwhile
+                continue
 
     async def delete(self, name: str) -> bool:
         """Forget the schedule. Its tasks stay. False if there is none."""
@@ -295,10 +315,12 @@ class Book:
         new = self.maker.make([call])[0]
         return new._replace(**{name: getattr(_PLAIN, name) for name in _FRESH})
 
-    def _first(self, rule: Schedule, now: datetime) -> datetime:
+    def _first(
+        self, rule: Schedule, now: datetime, *, may_be_over: bool = False
+    ) -> datetime | None:
         """The first run to come; a rule that has none, or too many, is refused."""
         following = rule.next_after(now - timedelta(microseconds=1))
-        if following is None:
+        if following is None and not may_be_over:
             field = "at" if rule.kind is Kind.ONCE else "rule"
             raise InvalidOption(
                 field, f"expected a run to come; its last one was before {now:%Y-%m-%d %H:%M} UTC"
@@ -312,24 +334,47 @@ class Book:
             )
         return following
 
-    async def _fire(self, series: Series, fires: Sequence[Fire], now: datetime) -> Sequence[TaskId]:
-        if not fires:
-            return []
-        firer = Firer(self.store, self.dispatcher, self.settings)
-        tasks = [firer.task_of(series, fire) for fire in fires]
-        said = [
-            put_occurrence(
-                Occurrence(
-                    series.id, series.version, fire.at, RunStatus.FIRED, fire.origin, now, task.id
-                ),
-                self.settings.retention,
-                must_be_new=False,
+    async def _not_fired(
+        self, series: Series, runs: Sequence[datetime]
+    ) -> Sequence[tuple[Fire, int]]:
+        """The runs that nobody has fired, each with the version of what is known of it."""
+        fired: set[datetime] = set()
+        versions: dict[str, int] = {}
+        after = Record(OCCURRENCE, "", 0, "", sort=sort_of(runs[0])) if runs else None
+        while after is not None and after.sort <= sort_of(runs[-1]):
+            page = await self.store.records(OCCURRENCE, group=series.id, after=after, limit=PAGE)
+            for record in page:
+                versions[record.key] = record.version
+                one = read_occurrence(record)
+                if one.status is RunStatus.FIRED and one.origin is not Origin.MANUAL:
+                    fired.add(one.at)
+            after = page[-1] if len(page) == PAGE else None
+        return [
+            (
+                Fire(at, Origin.BACKFILL),
+                versions.get(occurrence_key(series.id, series.version, at), 0),
             )
-            for fire, task in zip(fires, tasks, strict=True)
+            for at in runs
+            if at not in fired
         ]
-        window = self.settings.idempotency_window
-        await self.store.commit(Changes(uuid4().hex, tasks, said, window))
-        self.dispatcher.added(work_for(tasks))
+
+    async def _fire(
+        self, series: Series, fires: Iterable[tuple[Fire, int]], now: datetime
+    ) -> Sequence[TaskId]:
+        firer = Firer(self.store, self.dispatcher, self.settings)
+        tasks, said = list[NewTask](), list[Put]()
+        for fire, known in fires:
+            task = firer.task_of(series, fire)
+            one = Occurrence(
+                series.id, series.version, fire.at, RunStatus.FIRED, fire.origin, now, task.id
+            )
+            tasks.append(task)
+            said.append(put_occurrence(one, self.settings.retention, version=known))
+        if not tasks:
+            return []
+        window, new = self.settings.idempotency_window, firer.with_notices(tasks)
+        await self.store.commit(Changes(uuid4().hex, new, said, window))
+        self.dispatcher.added(work_for(new))
         return [task.id for task in tasks]
 
     async def _change(self, name: str, change: Callable[[Series], Series]) -> Series:

@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple
-from zoneinfo import ZoneInfo
+from typing import Final, NamedTuple
 
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.task import State, TaskId
 from holdfast.recurrence import tz_version
-from holdfast.schedules.jitter import jittered
+from holdfast.schedules.jitter import jittered_until
 from holdfast.schedules.occurrence import Origin, RunStatus
+from holdfast.schedules.retiming import retimed
 from holdfast.schedules.series import CatchUpMode, Overlap, Series, Status
 
 GRACE: Final = 60.0
@@ -56,69 +56,50 @@ class Decision(NamedTuple):
     cancels: Sequence[TaskId] = ()
 
 
+class _Due(NamedTuple):
+    """Runs that have come due, and how many of them are not late: the last ones."""
+
+    runs: list[datetime]
+    on_time: int
+    following: datetime | None
+    uncounted: Note | None = None
+
+
 def decide(series: Series, now: datetime, ends: Mapping[TaskId, State]) -> Decision:
     """What to do about a series that is due. `ends` are the states of the tasks that it has `open`,
     as far as they are kept.
     """
-    if series.status is Status.PAUSED:
-        return Decision(resumed(series, now))
+    if series.status is Status.PAUSED and series.paused_until is not None:
+        series = resumed(series, min(now, series.paused_until))
     if series.status is not Status.ACTIVE:
         return Decision(series)
+    if series.tz_version != tz_version():
+        series = retimed(series)
     series = _seen(series, ends)
-    due, following = _due(series, now)
-    after = replace(
-        series,
-        next_at=following,
-        **_last(series, due),
-        skips=tuple(each for each in series.skips if each > now),
-        status=Status.ACTIVE if following is not None else Status.COMPLETED,
-    )
-    if not due:
+    due = _due(series, now)
+    after = series.going_on(due.following)
+    if not due.runs:
         return Decision(after)
-    if series.pause_after_failures and series.failures >= series.pause_after_failures:
+    kept = tuple(each for each in series.skips if each > now)
+    after = replace(after, last_at=due.runs[-1], skips=kept)
+    limit = series.pause_after_failures
+    if limit is not None and series.failures >= limit:
         note = f"paused after {series.failures} failed runs one after another"
-        paused = replace(after, status=Status.PAUSED, note=note, next_at=None)
-        return Decision(paused, notes=_together(due, RunStatus.SKIPPED, note))
-    asked = [at for at in due if at in series.skips]
-    left = [at for at in due if at not in series.skips]
-    fires, notes = _caught_up(series, left, following, now)
+        paused = replace(after, status=Status.PAUSED, note=note)
+        return Decision(paused, notes=_together(due.runs, RunStatus.SKIPPED, note))
+    asked = [at for at in due.runs if at in series.skips]
+    fires, notes = _caught_up(series, due, now)
     notes = [*_together(asked, RunStatus.SKIPPED, "skipped on request"), *notes]
+    if due.uncounted is not None:
+        notes.insert(0, due.uncounted)
     return _without_overlaps(series, after, fires, notes)
-
-
-def retimed(series: Series) -> Series:
-    """The series under the tz database of today: its next run may be at another instant. The last
-    one is not run again because of that.
-    """
-    since = max(series.last_at or series.created_at, series.updated_at)
-    following = series.rule.next_after(since)
-    if following is not None and _wall(series, following) == series.last_wall:
-        following = series.rule.next_after(following)
-    return replace(series, next_at=following, tz_version=tz_version())
 
 
 def resumed(series: Series, now: datetime) -> Series:
     """Goes on from now, without what it would have done meanwhile."""
     following = series.rule.next_after(max(now, series.last_at or now))
-    return replace(
-        series,
-        status=Status.ACTIVE if following is not None else Status.COMPLETED,
-        note=None,
-        paused_until=None,
-        next_at=following,
-        failures=0,
-        updated_at=now,
-    )
-
-
-def _last(series: Series, due: Sequence[datetime]) -> dict[str, Any]:
-    if not due:
-        return {}
-    return {"last_at": due[-1], "last_wall": _wall(series, due[-1])}
-
-
-def _wall(series: Series, at: datetime) -> str:
-    return at.astimezone(ZoneInfo(series.rule.tz)).replace(tzinfo=None).isoformat()
+    going_on = series.going_on(following)
+    return replace(going_on, note=None, paused_until=None, failures=0, updated_at=now)
 
 
 def _seen(series: Series, ends: Mapping[TaskId, State]) -> Series:
@@ -135,72 +116,89 @@ def _seen(series: Series, ends: Mapping[TaskId, State]) -> Series:
     return replace(series, open=tuple(unfinished), failures=failures)
 
 
-def _due(series: Series, now: datetime) -> tuple[list[datetime], datetime | None]:
-    """The runs that have come due, and the one after them."""
-    due, at = list[datetime](), series.next_at
-    while at is not None and jittered(series.id, series.rule, at, series.jitter) <= now:
-        due.append(at)
-        if len(due) == MOST_DUE:  # down for very long: what is left counts as missed, too
-            at = series.rule.next_after(max(at, now - timedelta(seconds=LAST_WINDOW)))
-            del due[: MOST_DUE // 2]
-            continue
-        at = series.rule.next_after(at)
-    return due, at
+def _due(series: Series, now: datetime) -> _Due:
+    """The runs that have come due, and the one after them. Of very many only the last ones: what
+    was before them is told of without a number.
+    """
+    runs, at, on_time = list[datetime](), series.next_at, 0
+    left_out: Note | None = None
+    while at is not None:
+        following = series.rule.next_after(at)
+        starts = at
+        if series.jitter > 0.0:
+            starts = jittered_until(series.id, at, following, series.jitter)
+        if starts > now:
+            break
+        runs.append(at)
+        on_time += (now - starts).total_seconds() <= GRACE
+        if len(runs) == MOST_DUE and left_out is None:
+            recent = now - timedelta(seconds=LAST_WINDOW)
+            if at < recent:
+                told = "too late: these runs, and those after them that are not told of"
+                left_out = Note(runs[0], RunStatus.MISSED, told, len(runs), recent)
+                runs, following = [], series.rule.next_after(recent)
+        at = following
+    return _Due(runs, on_time, at, left_out)
 
 
-def _caught_up(
-    series: Series, due: Sequence[datetime], following: datetime | None, now: datetime
-) -> tuple[list[Fire], list[Note]]:
+def _caught_up(series: Series, due: _Due, now: datetime) -> tuple[list[Fire], list[Note]]:
     mode, most, _ = series.catch_up
-    window = timedelta(seconds=_window(series, due, following))
-    recent = [at for at in due if now - at <= window or not _is_late(series, at, now)]
-    old = due[: len(due) - len(recent)]
+    window = now - timedelta(seconds=_window(series, due))
+    edge = len(due.runs) - due.on_time
+    late = [at for at in due.runs[:edge] if at not in series.skips]
+    on_time = [at for at in due.runs[edge:] if at not in series.skips]
+    recent = [at for at in late if at >= window]
     match mode:
         case CatchUpMode.ONE:
-            chosen = recent[-1:]
+            chosen = [] if on_time else recent[-1:]
+            reason = "a later run makes up for it"
         case CatchUpMode.ALL:
             chosen = recent[-most:]
+            reason = f"{most:,} runs are made up for at most"
         case CatchUpMode.SKIP:
-            chosen = [at for at in recent if not _is_late(series, at, now)]
+            chosen = []
+            reason = "too late, and runs are not made up for"
     let_go = recent[: len(recent) - len(chosen)]
-    reason = "too late" if mode is CatchUpMode.SKIP else "a later run makes up for it"
+    old = late[: len(late) - len(recent)]
     notes = [
         *_together(old, RunStatus.MISSED, "too late: nobody was there to fire it"),
         *_together(let_go, RunStatus.MISSED, reason),
     ]
     fires = [
-        Fire(at, Origin.CATCH_UP if _is_late(series, at, now) else Origin.SCHEDULE) for at in chosen
+        *(Fire(at, Origin.CATCH_UP) for at in chosen),
+        *(Fire(at, Origin.SCHEDULE) for at in on_time),
     ]
     return fires, notes
 
 
-def _is_late(series: Series, at: datetime, now: datetime) -> bool:
-    meant = jittered(series.id, series.rule, at, series.jitter)
-    return (now - meant).total_seconds() > GRACE
-
-
-def _window(series: Series, due: Sequence[datetime], following: datetime | None) -> float:
+def _window(series: Series, due: _Due) -> float:
     if series.catch_up.window is not None:
         return series.catch_up.window
-    if following is None or not due:
+    if due.following is None:
         return LAST_WINDOW
-    return max(GRACE, min(LONGEST_WINDOW, (following - due[-1]).total_seconds()))
+    return max(GRACE, min(LONGEST_WINDOW, (due.following - due.runs[-1]).total_seconds()))
 
 
 def _without_overlaps(
     series: Series, after: Series, wanted: Sequence[Fire], notes: list[Note]
 ) -> Decision:
-    unfinished, fires = list(series.open), list[Fire]()
+    unfinished, fires = list(series.open), list(wanted)
     cancels: list[TaskId] = []
-    room = {Overlap.SKIP: 1, Overlap.QUEUE_ONE: 2}.get(series.overlap)
-    for fire in wanted:
-        if room is not None and len(unfinished) + len(fires) >= room:
-            told = f"task {unfinished[0]} has not ended" if unfinished else "others were due too"
-            notes.append(Note(fire.at, RunStatus.SKIPPED, f"the run before has not ended: {told}"))
-        else:
-            fires.append(fire)
-    if fires and series.overlap is Overlap.CANCEL_RUNNING:
-        cancels, fires = unfinished, fires[-1:]
+    match series.overlap:
+        case Overlap.SKIP | Overlap.QUEUE_ONE:
+            room = 1 if series.overlap is Overlap.SKIP else 2
+            room = max(0, room - len(unfinished))
+            told = "the run before it was due only just now, too"
+            if unfinished:
+                told = f"the run before has not ended: task {unfinished[-1]}"
+            notes += [Note(fire.at, RunStatus.SKIPPED, told) for fire in fires[room:]]
+            fires = fires[:room]
+        case Overlap.CANCEL_RUNNING if fires:
+            told = "a later run took its place"
+            notes += [Note(fire.at, RunStatus.SKIPPED, told) for fire in fires[:-1]]
+            cancels, fires = unfinished, fires[-1:]
+        case Overlap.CANCEL_RUNNING | Overlap.QUEUE_ALL | Overlap.ALLOW:
+            pass
     return Decision(after, fires, notes, cancels)
 
 

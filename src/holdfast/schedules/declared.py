@@ -1,8 +1,9 @@
 """Schedules that code declares: `@app.schedule("0 9 * * 1-5")`. A worker and a server write them
 down when they start.
 
-What was declared and is not any more is deleted, if it stood in a package of this app. What people
-have edited stays as they want it, and the log says so.
+What was declared and is not any more is deleted, if the module that it stood in is one of this app,
+or gone: apps that share a store, or a package, leave each other's alone. What people have edited
+stays as they want it, and the log says so.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from hashlib import sha256
+from importlib.util import find_spec
 from typing import Final
 from uuid import uuid4
 
@@ -24,6 +26,7 @@ from holdfast.definitions.registry import Registry
 from holdfast.errors import RecordConflict
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
+from holdfast.ports.records import one_record
 from holdfast.ports.store import Store
 from holdfast.schedules.book import Book
 from holdfast.schedules.series import SERIES, Series, Status, dump_series, load_series
@@ -76,10 +79,10 @@ async def reconcile(
     for name, series in wanted.items():
         fresh = replace(series, declared=fingerprint(series))
         await _bring(book, fresh, known.get(name), done, force=force)
-    packages = {each.package for each in declarations} | _packages(book)
+    modules = {each.module for each in declarations} | _modules(book)
     for name, record in known.items():
         if name not in wanted:
-            await _remove(book, record, packages, done, force=force)
+            await _remove(book, record, modules, done, force=force)
     return done
 
 
@@ -88,7 +91,7 @@ def _made(book: Book, each: Declaration, now: datetime) -> Series:
         book.template(each.task, each.arguments), each.rule, tz=None, name=each.name, now=now,
         words=each.words, may_be_over=True,
     )  # fmt: skip
-    return replace(series, declared_in=each.package)
+    return replace(series, declared_in=each.module)
 
 
 def fingerprint(series: Series) -> str:
@@ -103,42 +106,59 @@ async def _bring(
     if record is None:
         if await _committed(book, fresh.put(0)):
             done.added.append(fresh.id)
-        return
+            return
+        record = await one_record(book.store, SERIES, fresh.id)
+        if record is None:  # somebody has added it, and somebody else deleted it
+            return
     old = load_series(record)
     if old.declared == fresh.declared and not (force and old.edited):
         return
-    if old.edited and not force:
-        done.kept.append(old.id)
-        log.warning("schedule.kept_as_edited", schedule=old.id)
-        return
-    paused = old.status is Status.PAUSED
+    if (old.edited or old.declared is None) and not force:
+        _keep(old, done)
+    elif await _committed(book, _changed(old, fresh).put(record.version)):
+        done.changed.append(old.id)
+
+
+def _changed(old: Series, fresh: Series) -> Series:
+    """What the code says now, as far as it has come."""
     new = replace(
         fresh,
         version=old.version + 1,
         created_at=old.created_at,
-        status=old.status if paused else fresh.status,
-        note=old.note if paused else None,
-        paused_until=old.paused_until,
         last_at=old.last_at,
-        last_wall=old.last_wall,
         runs=old.runs,
         failures=old.failures,
         open=old.open,
-        next_at=old.next_at if old.rule == fresh.rule else fresh.next_at,
     )
-    if await _committed(book, new.put(record.version)):
-        done.changed.append(new.id)
+    if old.rule == fresh.rule and old.status is not Status.FAILED:
+        new = replace(
+            new,
+            next_at=old.next_at,
+            next_wall=old.next_wall,
+            tz_version=old.tz_version,
+            skips=old.skips,
+            status=old.status,
+            note=old.note,
+        )
+    if old.status is Status.PAUSED:
+        until = old.paused_until
+        new = replace(new, status=Status.PAUSED, note=old.note, paused_until=until)
+    return new
+
+
+def _keep(old: Series, done: Reconciled) -> None:
+    done.kept.append(old.id)
+    log.warning("schedule.kept_as_edited", schedule=old.id)
 
 
 async def _remove(
-    book: Book, record: Record, packages: set[str], done: Reconciled, *, force: bool
+    book: Book, record: Record, modules: set[str], done: Reconciled, *, force: bool
 ) -> None:
     old = load_series(record)
-    if old.declared is None or old.declared_in not in packages:
+    if old.declared_in is None or not _is_of(old.declared_in, modules):
         return
     if old.edited and not force:
-        done.kept.append(old.id)
-        log.warning("schedule.kept_as_edited", schedule=old.id)
+        _keep(old, done)
     elif await _committed(book, Delete(SERIES, old.id, record.version)):
         done.removed.append(old.id)
 
@@ -152,13 +172,23 @@ async def _declared(book: Book) -> list[Record]:
     return found
 
 
-def _packages(book: Book) -> set[str]:
-    return {package_of(each.handler.__module__) for each in book.registry.values()}
+def _modules(book: Book) -> set[str]:
+    return {each.handler.__module__ for each in book.registry.values()}
 
 
-def package_of(module: str) -> str:
-    """The outermost package, or the module itself."""
-    return module.partition(".")[0]
+def _is_of(module: str, modules: set[str]) -> bool:
+    """Whether a declaration of this module is this app's to remove."""
+    if module in modules:
+        return True
+    package = module.partition(".")[0]
+    return package in {each.partition(".")[0] for each in modules} and not _exists(module)
+
+
+def _exists(module: str) -> bool:
+    try:
+        return find_spec(module) is not None
+    except (ImportError, ValueError):  # its package is gone, or it is the main script
+        return False
 
 
 async def _committed(book: Book, change: Put | Delete) -> bool:

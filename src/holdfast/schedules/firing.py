@@ -3,12 +3,14 @@
 A series is taken for a while by its record's new version (`take_due`). The runs, the tasks and the
 advanced series are one commit over that version, so of all who try one succeeds, and a process that
 dies before has done nothing. Many series share a commit; if somebody edits one meanwhile, each is
-written by itself.
+written by itself. Whoever needs long for what it has taken, after a week of nobody there, writes in
+between, and leaves the rest to be taken again.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -25,20 +27,22 @@ from holdfast.core.gate import Gate, GateKind
 from holdfast.core.record import Changes, Delete, Put, Record
 from holdfast.core.task import NewTask, Reason, State, TaskId
 from holdfast.definitions.new_tasks import TaskMaker
-from holdfast.errors import InvalidOption, RecordConflict
+from holdfast.errors import RecordConflict
 from holdfast.flow.results import read_tasks
 from holdfast.flow.trees import CANCEL_TREE
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher, work_for
 from holdfast.ports.store import Store
 from holdfast.recurrence import tz_version
-from holdfast.schedules.deciding import MOST_OPEN, Decision, Fire, decide, retimed
+from holdfast.schedules.deciding import MOST_OPEN, Decision, Fire, Note, decide
 from holdfast.schedules.occurrence import (
     OCCURRENCE,
     Occurrence,
     RunStatus,
+    occurrence_key,
     put_occurrence,
 )
+from holdfast.schedules.retiming import retimed
 from holdfast.schedules.series import (
     SERIES,
     TAG,
@@ -56,12 +60,16 @@ AT_A_TIME: Final = 200
 PAGE: Final = 1000
 LEASE: Final = 30.0
 """Seconds that whoever took a series has to fire it before another one may."""
+WRITE_AFTER: Final = 5.0
+GIVE_UP_AFTER: Final = 20.0
 _IN_TURN: Final = (Overlap.QUEUE_ONE, Overlap.QUEUE_ALL, Overlap.CANCEL_RUNNING)
 
 
 class _Fired(NamedTuple):
-    """What is written of one series."""
+    """What is written of one series, and why."""
 
+    record: Record
+    decision: Decision
     tasks: Sequence[NewTask]
     records: Sequence[Put | Delete]
 
@@ -109,8 +117,8 @@ class Firer:
         mark, after = f'"tz_version":{orjson.dumps(tz_version()).decode()}', None
         while page := await self._store.records(SERIES, limit=PAGE, after=after):
             for record in page:
-                if mark not in record.document and (series := await self._read(record)):
-                    await self._retime_one(record, series)
+                if mark not in record.document:
+                    await self._retime_one(record, load_series(record))
             after = page[-1]
 
     async def _retime_one(self, record: Record, series: Series) -> None:
@@ -126,28 +134,60 @@ class Firer:
             await self._store.commit(Changes(uuid4().hex, records=[moved.put(record.version)]))
 
     async def _fire(self, records: Sequence[Record]) -> None:
+        began = written = time.monotonic()
         now = await self._store.now()
         taken = [(record, series) for record in records if (series := await self._read(record))]
         ids = [task_id for _, series in taken for task_id in series.open]
-        ends = await self._ends(ids)
-        fired = [self._fired(record, decide(series, now, ends), now) for record, series in taken]
+        ends, fired = await self._ends(ids), list[_Fired]()
+        for record, series in taken:
+            fired.append(self._fired(record, decide(series, now, ends), now))
+            if time.monotonic() - written > WRITE_AFTER:
+                await self._write(fired, now)
+                fired, written = [], time.monotonic()
+                if written - began > GIVE_UP_AFTER:
+                    return
+        await self._write(fired, now)
+
+    async def _write(self, fired: Sequence[_Fired], now: datetime) -> None:
         try:
             await self._commit(fired)
         except RecordConflict:
             for each in fired:
                 with suppress(RecordConflict):  # somebody has edited it, and says when it is due
-                    await self._commit([each])
+                    await self._write_one(each, now)
+
+    async def _write_one(self, fired: _Fired, now: datetime) -> None:
+        try:
+            await self._commit([fired])
+        except RecordConflict:
+            # A backfill may have been quicker with some of these runs: they are done.
+            done = await self._known([put.key for put in fired.records if put.kind == OCCURRENCE])
+            if not done:
+                raise
+            decision, series = fired.decision, fired.decision.series
+            fires = [fire for fire in decision.fires if _key(series, fire) not in done]
+            notes = [note for note in decision.notes if _key(series, note) not in done]
+            left = decision._replace(fires=fires, notes=notes)
+            await self._commit([self._fired(fired.record, left, now)])
+
+    async def _known(self, keys: Sequence[str]) -> set[str]:
+        found: set[str] = set()
+        for start in range(0, len(keys), PAGE):
+            some = keys[start : start + PAGE]
+            known = await self._store.records(OCCURRENCE, keys=some, limit=len(some))
+            found |= {record.key for record in known}
+        return found
 
     async def _read(self, record: Record) -> Series | None:
-        try:
-            return load_series(record)
-        except InvalidOption as error:
-            log.error("schedule.failed", schedule=record.key, error=str(error))
-            document = failed_document(record, str(error))
-            put = Put(SERIES, record.key, document, record.version, record.group, record.sort)
-            with suppress(RecordConflict):
-                await self._store.commit(Changes(uuid4().hex, records=[put]))
-            return None
+        series = load_series(record)
+        if series.status is not Status.FAILED:
+            return series
+        log.error("schedule.failed", schedule=record.key, error=series.note)
+        document = failed_document(record, series.note or "")
+        put = Put(SERIES, record.key, document, record.version, record.group, record.sort)
+        with suppress(RecordConflict):
+            await self._store.commit(Changes(uuid4().hex, records=[put]))
+        return None
 
     async def _ends(self, ids: Iterable[TaskId]) -> Mapping[TaskId, State]:
         found = await read_tasks(self._store, list(ids))
@@ -170,18 +210,12 @@ class Firer:
                 for note in decision.notes
             ),
         ]  # fmt: skip
-        for one in said:
-            if one.status is not RunStatus.FIRED:
-                log.warning(
-                    f"schedule.{one.status}", schedule=series.id, at=one.at.isoformat(),
-                    runs=one.number, reason=one.reason,
-                )  # fmt: skip
         records: list[Put | Delete] = [after.put(record.version)]
         records += [put_occurrence(one, self._keep) for one in said]
         if decision.cancels:
             about = {"parents": list(decision.cancels), "reason": Reason.CANCELLED}
             records.append(chore(CANCEL_TREE, uuid4().hex, about))
-        return _Fired(self._with_notices(tasks), records)
+        return _Fired(record, decision, self.with_notices(tasks), records)
 
     def task_of(self, series: Series, fire: Fire) -> NewTask:
         """The task of one run."""
@@ -197,7 +231,8 @@ class Firer:
             gates=gates,
         )
 
-    def _with_notices(self, tasks: Sequence[NewTask]) -> list[NewTask]:
+    def with_notices(self, tasks: Sequence[NewTask]) -> list[NewTask]:
+        """The tasks, and behind them the notices that they want sent."""
         notices = [self._maker.notice(task) for task in tasks if task.callback is not None]
         return [*tasks, *notices]
 
@@ -207,10 +242,24 @@ class Firer:
         if not records:
             return
         await self._store.commit(Changes(uuid4().hex, tasks, records, self._window))
+        for each in fired:
+            _tell(each.decision)
         if tasks:
             self._dispatcher.added(work_for(tasks))
             counted = Counter(task.queue for task in tasks)
             log.info("schedule.fired", tasks=len(tasks), queues=dict(counted))
+
+
+def _key(series: Series, run: Fire | Note) -> str:
+    return occurrence_key(series.id, series.version, run.at)
+
+
+def _tell(decision: Decision) -> None:
+    for note in decision.notes:
+        log.warning(
+            "schedule.not_run", schedule=decision.series.id, status=note.status,
+            at=note.at.isoformat(), runs=note.number, reason=note.reason,
+        )  # fmt: skip
 
 
 class OccurrenceKeeper:

@@ -17,9 +17,13 @@ PART: Final = 0.1
 
 def jittered(series_id: str, rule: Schedule, at: datetime, most: float) -> datetime:
     """When the run of this instant starts."""
-    if most <= 0.0:
-        return at
-    following = rule.next_after(at)
+    return at if most <= 0.0 else jittered_until(series_id, at, rule.next_after(at), most)
+
+
+def jittered_until(
+    series_id: str, at: datetime, following: datetime | None, most: float
+) -> datetime:
+    """The same for those who know the run after it."""
     if following is not None:
         most = min(most, PART * (following - at).total_seconds())
     drawn = blake2b(f"{series_id} {at.isoformat()}".encode(), digest_size=8).digest()

@@ -61,8 +61,13 @@ def occurrence_key(series: str, version: int, at: datetime) -> str:
     return f"{series} {version} {at.isoformat()}"
 
 
-def put_occurrence(one: Occurrence, keep: float, *, must_be_new: bool = True) -> Put:
-    """Write it, and forget it after so many seconds."""
+def sort_of(at: datetime) -> str:
+    """The place of a run among those of its series."""
+    return at.isoformat()
+
+
+def put_occurrence(one: Occurrence, keep: float, *, version: int = 0) -> Put:
+    """Write it over this version of what is known of the run; forget it after so many seconds."""
     key = occurrence_key(one.series, one.version, one.at)
     if one.origin is Origin.MANUAL:  # beside the runs of the rule
         key = f"{key} {one.task_id}"
@@ -81,9 +86,9 @@ def put_occurrence(one: Occurrence, keep: float, *, must_be_new: bool = True) ->
         OCCURRENCE,
         key,
         orjson.dumps(said).decode(),
-        version=0 if must_be_new else None,
+        version=version,
         group=one.series,
-        sort=one.at.isoformat(),
+        sort=sort_of(one.at),
         due_in=keep,
     )
 

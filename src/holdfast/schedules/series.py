@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final, NamedTuple
+from zoneinfo import ZoneInfo
 
 import orjson
 
 from holdfast.core.record import Put, Record
 from holdfast.core.task import Json, NewTask, TaskId
+from holdfast.errors import InvalidOption
 from holdfast.recurrence import Schedule, tz_version
 from holdfast.schedules.jitter import jittered
 from holdfast.schedules.template import dump_template, load_template
@@ -85,9 +87,9 @@ class About:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
     """`version` counts its edits. `skips` are runs to leave out, `open` the tasks whose ends it has
-    not seen yet, `failures` how many failed one after another. `last_wall` is when the last run was
+    not seen yet, `failures` how many failed one after another. `next_wall` is when the next run is
     by the clock on the wall: if the tz database moves that, it is still the same run. `declared` is
-    the fingerprint of the declaration in code, `declared_in` the package that it stands in, and
+    the fingerprint of the declaration in code, `declared_in` the module that it stands in, and
     `edited` whether people have changed it since.
     """
 
@@ -103,8 +105,8 @@ class Series:
     jitter: float = 0.0
     pause_after_failures: int | None = None
     next_at: datetime | None = None
+    next_wall: str | None = None
     last_at: datetime | None = None
-    last_wall: str | None = None
     skips: tuple[datetime, ...] = ()
     runs: int = 0
     failures: int = 0
@@ -127,6 +129,16 @@ class Series:
                 return self.paused_until
             case _:
                 return None
+
+    def going_on(self, next_at: datetime | None) -> Series:
+        """The same with this next run, or over if there is none."""
+        return replace(
+            self,
+            next_at=next_at,
+            next_wall=None if next_at is None else wall_time(self.rule, next_at),
+            status=Status.COMPLETED if next_at is None else Status.ACTIVE,
+            tz_version=tz_version(),
+        )
 
     def edit(self, now: datetime, **changes: Any) -> Series:
         """The next version of it."""
@@ -156,11 +168,18 @@ def dump_series(series: Series) -> str:
 
 
 def load_series(record: Record) -> Series:
-    """What `dump_series` wrote. `InvalidOption` if its rule cannot be read any more."""
+    """What `dump_series` wrote. If its zone is not known any more it has failed: then the rule is
+    that of UTC, for people to look at and to mend.
+    """
     said: dict[str, Json] = orjson.loads(record.document)
     mode, most, window = said["catch_up"]
+    try:
+        rule = Schedule.from_json(said["rule"])
+    except InvalidOption as error:
+        rule = Schedule.from_json({**said["rule"], "tz": "UTC"})
+        said |= {"status": Status.FAILED, "note": str(error)}
     said |= {
-        "rule": Schedule.from_json(said["rule"]),
+        "rule": rule,
         "template": load_template(said["template"]),
         "status": Status(said["status"]),
         "overlap": Overlap(said["overlap"]),
@@ -172,6 +191,16 @@ def load_series(record: Record) -> Series:
     for name in ("paused_until", "next_at", "last_at", "created_at", "updated_at"):
         said[name] = None if said[name] is None else datetime.fromisoformat(said[name])
     return Series(**said)
+
+
+def wall_time(rule: Schedule, at: datetime) -> str:
+    """The time that a run is meant for on the wall, in the zone of its rule."""
+    zone = ZoneInfo(rule.tz)
+    local = at.astimezone(zone)
+    if local.utcoffset() != (at - timedelta(days=1)).astimezone(zone).utcoffset():
+        [row] = rule.preview(1, after=at - timedelta(seconds=1))
+        local = row.meant or local
+    return local.replace(tzinfo=None).isoformat()
 
 
 def failed_document(record: Record, note: str) -> str:
