@@ -91,6 +91,8 @@ def _on_the_wall(
         kept = {each - 1 if each > 0 else len(clocks) + each for each in full.bysetpos}
         made.clocks = tuple(clock for n, clock in enumerate(clocks) if n in kept)
         made.positions = ()
+        if not made.clocks:
+            raise _never(rule, f"a day has {len(clocks)} of these, and BYSETPOS asks for more")
     refuse_no_runs(made, rule, until, zone)
     if rule.count is not None:
         made.last_wall = made.nth_wall(rule.count)
@@ -137,7 +139,14 @@ def _elapsed(rule: Rule, start: int, zone: Zone, until: int | None) -> ElapsedRu
                 f"expected COUNT from 1 to {MOST_COUNTED:,} in a {rule.freq} rule with BY parts, "
                 f"got {rule.count}",
             )
-        last = made.nth(rule.count)
+        try:
+            last = made.nth(rule.count)
+        except OverflowError:
+            raise InvalidOption(
+                "rrule",
+                f"expected a smaller COUNT, as {rule.text} runs too rarely to find its end, "
+                f"got {rule.count}",
+            ) from None
         made.until = last if last is not None else made.until
     return made
 

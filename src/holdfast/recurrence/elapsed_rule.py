@@ -54,6 +54,7 @@ class ElapsedRule:
     until: int | None = None
     _common: int = field(init=False)
     _residues: frozenset[int] | None = field(init=False)
+    _leaps: int = field(init=False, default=0)
 
     def __post_init__(self) -> None:
         """Work out whether steps and wanted times of day can meet at all, by their remainders.
@@ -67,14 +68,19 @@ class ElapsedRule:
             (60, self.minutes, 60),
             (1, self.seconds, 60),
         ):
-            parts = {each * size % self._common for each in wanted or range(every)}
-            clocks = {(clock + part) % self._common for clock in clocks for part in parts}
-        meets_always = self.length > 1 or len(clocks) == self._common
-        self._residues = None if meets_always else frozenset(clocks)
+            if size >= self.length:  # what is shorter than a period is found inside it
+                parts = {each * size % self._common for each in wanted or range(every)}
+                clocks = {(clock + part) % self._common for clock in clocks for part in parts}
+        self._residues = frozenset(clocks) if self.hours or self.minutes or self.seconds else None
 
     def meets(self, offset: int) -> bool:
         """Whether steps and wanted times of day can meet while the zone has this offset."""
-        return self._residues is None or (self.anchor + offset) % self._common in self._residues
+        if self._residues is None:
+            return True
+        wall = (self.anchor + offset) // self.length * self.length
+        # After a change by half an hour a period lies in two hours of the wall.
+        around = {wall, (self.anchor + offset + self.length - 1) // self.length * self.length}
+        return any(each % self._common in self._residues for each in around)
 
     @property
     def is_plain(self) -> bool:
@@ -91,17 +97,22 @@ class ElapsedRule:
         return Run(instant, self.zone.wall(instant), False)
 
     def nth(self, number: int) -> int | None:
-        """The instant of the n-th run, or None if the calendar ends before it."""
+        """The instant of the n-th run, or None if the calendar ends before it.
+
+        `OverflowError` if it is too far away to be found.
+        """
         if self.is_plain:
             first = self._on_grid(self.start)
             instant = first + (number - 1) * self.step
             return instant if instant <= LAST_INSTANT else None
-        after = self.start - 1
+        after, began = self.start - 1, self._leaps
         for _ in range(number):
             run = self.next_after(after)
             if run is None:
                 return None
             after = run.instant
+            if self._leaps - began > MOST_LEAPS // 2:
+                raise OverflowError(number)
         return after
 
     def _on_grid(self, instant: int) -> int:
@@ -110,14 +121,24 @@ class ElapsedRule:
 
     def _next(self, instant: int) -> int | None:
         """The first instant from this one on that is on the grid and passes the filter."""
+        if self.is_plain:
+            instant = self._on_grid(instant)
+            return instant if instant <= LAST_INSTANT else None
         for leap in range(1, MOST_LEAPS):
+            self._leaps += 1
             instant = self._on_grid(instant)
             if instant > LAST_INSTANT:
                 return None
-            passing = self._passing(instant)
-            if passing is None or passing == instant:
-                return passing
-            instant = passing
+            wall = self.zone.wall(instant)
+            wanted = self._passing_wall(wall)
+            if wanted == wall:
+                return instant
+            if wanted is not None and self.length == 1 and wanted - wall <= self.step:
+                instant += self.step  # nothing can be between two steps
+            elif (passing := self._passing(instant)) is not None:
+                instant = passing
+            else:
+                return None
             if leap % 8 == 0 and not self.meets(self.zone.offset(instant)):
                 change = self._next_change(instant)
                 if change is None:
@@ -160,8 +181,6 @@ class ElapsedRule:
 
     def _passing(self, instant: int) -> int | None:
         """The first instant from this one on whose local time passes the filter."""
-        if self.is_plain:
-            return instant
         for _ in range(MOST_LEAPS):
             offset = self.zone.offset(instant)
             wall = instant + offset
