@@ -8,7 +8,19 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from bench import bloat, endurance, flows, growth, mongo, pinned, rounds, sqlite, storms, tables
+from bench import (
+    bloat,
+    endurance,
+    flows,
+    growth,
+    mongo,
+    pinned,
+    rounds,
+    schedules,
+    sqlite,
+    storms,
+    tables,
+)
 from bench.dispatch import measure as dispatch
 from bench.dispatch.text import text as dispatch_text
 from bench.handing import measure as handing
@@ -135,6 +147,11 @@ def _flows(run: Run) -> Found:
     return Found(flows.text(found, run.size), [asdict(one) for one in found])
 
 
+def _schedules(run: Run) -> Found:
+    found = _on_both(run, schedules.measure)
+    return Found(schedules.text(found, run.size), [asdict(one) for one in found])
+
+
 def _on_both(run: Run, measure: Callable[[str, Callable[[], str], Size], T]) -> list[T]:
     """Measured on PostgreSQL and on SQLite, on fresh stores as often as asked for."""
     run.versions.append(f"SQLite {sqlite3.sqlite_version}")
@@ -197,6 +214,7 @@ PARTS = (
     _one("bloat", "PostgreSQL: bloat", _bloat, lengthy=True),
     _one("storms", "Storms: retries, requeues and cancels in masses", _storms),
     _one("flows", "Work made of work: groups, chains, steps", _flows),
+    _one("schedules", "Schedules: many due at once", _schedules),
     _one("service", "The service, on PostgreSQL", _service),
     _one("sqlite", "SQLite", _sqlite),
     _one("mongo", "MongoDB", _mongo),
