@@ -114,7 +114,7 @@ class Schedule:
             raise InvalidOption("dtstart", "expected it once, got it in the text and as an option")
         start = block.dtstart if dtstart is None else dtstart
         zone = find_zone(_zone_name(tz, block.tz, start))
-        extra, left_out = [*block.rdate, *rdate], [*block.exdate, *exdate]
+        extra, left_out = [*block.rdate, *_list("rdate", rdate)], [*block.exdate, *_list("exdate", exdate)]
         for name, given in (("rdate", extra), ("exdate", left_out)):
             if len(given) > MOST_DATES:
                 raise InvalidOption(
@@ -382,6 +382,12 @@ def _zone_name(tz: object, tzid: str | None, start: object) -> object:
     if isinstance(start, datetime) and isinstance(start.tzinfo, ZoneInfo):
         return start.tzinfo.key
     return "UTC"
+
+
+def _list(name: str, values: object) -> list[object]:
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
+        raise InvalidOption(name, f"expected a list of times, got {values!r:.40}")
+    return list(values)
 
 
 def _dates(name: str, values: Iterable[object]) -> tuple[Moment, ...]:
