@@ -23,6 +23,7 @@ from holdfast.core.chore import chore
 from holdfast.core.flow import Flow, ScheduledRun, with_flow
 from holdfast.core.gate import Gate, GateKind
 from holdfast.core.record import Changes, Delete, Put, Record
+from holdfast.core.schedule_state import TAG, schedule_tag
 from holdfast.core.task import NewTask, Reason, State, TaskId
 from holdfast.definitions.new_tasks import TaskMaker
 from holdfast.errors import InvalidOption, RecordConflict
@@ -41,7 +42,6 @@ from holdfast.schedules.occurrence import (
 )
 from holdfast.schedules.series import (
     SERIES,
-    TAG,
     Overlap,
     Series,
     Status,
@@ -193,7 +193,7 @@ class Firer:
         return template._replace(
             id=self._maker.new_id(),
             payload=with_flow(template.payload, Flow(run=run)),
-            tags=(*template.tags, f"{TAG}={series.id}"),
+            tags=(*template.tags, schedule_tag(series.id)),
             gates=gates,
         )
 
