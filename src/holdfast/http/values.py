@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from holdfast.core.schedule_state import TaskSchedule
 from holdfast.core.task import Json, Priority, State, SubmitOutcome, TaskFields, TaskId
 from holdfast.core.token import Bounds, Scope
 
@@ -41,6 +42,7 @@ class RemoteTask(TaskFields):
     result: Json = field(repr=False)
     trace_id: str
     traceparent: str
+    schedule: TaskSchedule | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,7 @@ from holdfast.core.chore import chore
 from holdfast.core.flow import Flow, ScheduledRun, with_flow
 from holdfast.core.gate import Gate, GateKind
 from holdfast.core.record import Changes, Delete, Put, Record
+from holdfast.core.schedule_state import TAG, schedule_tag
 from holdfast.core.task import NewTask, Reason, State, TaskId
 from holdfast.definitions.new_tasks import TaskMaker
 from holdfast.errors import RecordConflict
@@ -45,7 +46,6 @@ from holdfast.schedules.occurrence import (
 from holdfast.schedules.retiming import retimed
 from holdfast.schedules.series import (
     SERIES,
-    TAG,
     Overlap,
     Series,
     Status,
@@ -227,7 +227,7 @@ class Firer:
         return template._replace(
             id=self._maker.new_id(),
             payload=with_flow(template.payload, Flow(run=run)),
-            tags=(*template.tags, f"{TAG}={series.id}"),
+            tags=(*template.tags, schedule_tag(series.id)),
             gates=gates,
         )
 

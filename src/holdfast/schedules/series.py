@@ -24,8 +24,6 @@ from holdfast.schedules.template import dump_template, load_template
 
 SERIES: Final = "schedule"
 """The kind of these records. The group is the owner."""
-TAG: Final = "schedule"
-"""The tag of the tasks of a series: `schedule=<id>`."""
 
 
 class Status(StrEnum):
