@@ -50,14 +50,26 @@ def read_rule(value: object, tz: str | None = None) -> Schedule:
             "expected a cron line ('0 9 * * 1-5'), an RRULE ('FREQ=WEEKLY;BYDAY=MO'), 'every 90m', "
             f"or a time ('2026-12-24T18:00'), got {value!r}",
         )
+    word, text = spelling(value)
+    match word:
+        case "every":
+            return Schedule.every(text, tz=tz)
+        case "rrule":
+            return Schedule.rrule(text, tz=tz)
+        case "at":
+            return Schedule.once(text, tz=tz)
+        case _:
+            return Schedule.cron(text, tz=tz or "UTC")
+
+
+def spelling(value: str) -> tuple[str, str]:
+    """How a rule is spelled that is text (`every`, `rrule`, `at` or `cron`), and what it says."""
     text = value.strip()
     if text.lower().startswith(EVERY):
-        return Schedule.every(text[len(EVERY) :].strip(), tz=tz)
+        return "every", text[len(EVERY) :].strip()
     if "FREQ=" in text.upper() or "\n" in text:
-        return Schedule.rrule(text, tz=tz)
-    if _is_time(text):
-        return Schedule.once(text, tz=tz)
-    return Schedule.cron(text, tz=tz or "UTC")
+        return "rrule", text
+    return ("at" if _is_time(text) else "cron"), text
 
 
 def _is_time(text: str) -> bool:
