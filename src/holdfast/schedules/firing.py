@@ -86,6 +86,8 @@ class Firer:
         self._window = settings.idempotency_window
         self._hurry = asyncio.Event()
         self._is_retimed = False
+        self.fired = 0
+        """How many runs it has fired so far."""
 
     async def tick(self) -> float:
         """Fire what is due. Rest until the next one is, or somebody knows of one."""
@@ -246,6 +248,7 @@ class Firer:
             _tell(each.decision)
         if tasks:
             self._dispatcher.added(work_for(tasks))
+            self.fired += sum(len(each.decision.fires) for each in fired)
             counted = Counter(task.queue for task in tasks)
             log.info("schedule.fired", tasks=len(tasks), queues=dict(counted))
 
@@ -255,10 +258,14 @@ def _key(series: Series, run: Fire | Note) -> str:
 
 
 def _tell(decision: Decision) -> None:
+    """Say what was let go: a line for each reason, whatever their number."""
+    told: dict[tuple[RunStatus, str], list[Note]] = {}
     for note in decision.notes:
+        told.setdefault((note.status, note.reason), []).append(note)
+    for (status, reason), notes in told.items():
         log.warning(
-            "schedule.not_run", schedule=decision.series.id, status=note.status,
-            at=note.at.isoformat(), runs=note.number, reason=note.reason,
+            "schedule.not_run", schedule=decision.series.id, status=status.value, reason=reason,
+            at=notes[0].at.isoformat(), runs=sum(note.number for note in notes),
         )  # fmt: skip
 
 
