@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from bench import (
     bloat,
     endurance,
+    flow_peers,
     flows,
     growth,
     mongo,
@@ -144,7 +145,10 @@ def _storms(run: Run) -> Found:
 
 def _flows(run: Run) -> Found:
     found = _on_both(run, flows.measure)
-    return Found(flows.text(found, run.size), [asdict(one) for one in found])
+    flow_peers.measure(run.samples, run.arena(frozenset({"postgres", "redis"})), run.size)
+    found += flows.of_peers(run.samples)
+    body = flows.text(found, run.size) + tables.failures(run.samples)
+    return Found(body, [asdict(one) for one in found])
 
 
 def _schedules(run: Run) -> Found:

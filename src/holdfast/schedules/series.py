@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 from zoneinfo import ZoneInfo
 
@@ -172,7 +173,7 @@ def load_series(record: Record) -> Series:
     said: dict[str, Json] = orjson.loads(record.document)
     mode, most, window = said["catch_up"]
     try:
-        rule = Schedule.from_json(said["rule"])
+        rule = _rule(orjson.dumps(said["rule"]))
     except InvalidOption as error:
         rule = Schedule.from_json({**said["rule"], "tz": "UTC"})
         said |= {"status": Status.FAILED, "note": str(error)}
@@ -199,6 +200,12 @@ def wall_time(rule: Schedule, at: datetime) -> str:
         [row] = rule.preview(1, after=at - timedelta(seconds=1))
         local = row.meant or local
     return local.replace(tzinfo=None).isoformat()
+
+
+@lru_cache(maxsize=4096)
+def _rule(said: bytes) -> Schedule:
+    """To work out when a rule runs takes a while, and many series have the same."""
+    return Schedule.from_json(orjson.loads(said))
 
 
 def failed_document(record: Record, note: str) -> str:
