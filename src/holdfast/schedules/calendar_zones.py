@@ -44,11 +44,11 @@ def timezone_of(tz: str, first: date, last: date) -> Timezone:
 
 
 def _changes(zone: Zone, begin: int, end: int) -> list[int]:
-    found = []
-    for early in range(begin, end, DAY):
-        if zone.offset(early) != zone.offset(early + DAY):
-            found.append(zone.change_between(early, early + DAY))
-    return found
+    return [
+        zone.change_between(early, early + DAY)
+        for early in range(begin, end, DAY)
+        if zone.offset(early) != zone.offset(early + DAY)
+    ]
 
 
 def _observance(change: _Change, onsets: list[int]) -> TimezoneStandard | TimezoneDaylight:
