@@ -66,6 +66,8 @@ JSON_WORDS: Final = {
     "delay": "delay_seconds",
     "expires": "expires_at",
     "callback": "callback_url",
+    "jitter": "jitter_seconds",
+    "catch_up_window": "catch_up_window_seconds",
 }
 """Filter words and options that are others in queries and bodies of the API."""
 

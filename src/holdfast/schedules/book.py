@@ -17,8 +17,8 @@ from holdfast.definitions.call import Call
 from holdfast.definitions.declaration import ScheduleKeywords
 from holdfast.definitions.instants import read_instant
 from holdfast.definitions.new_tasks import TaskMaker
+from holdfast.definitions.open import open_call
 from holdfast.definitions.options import NO_OPTIONS
-from holdfast.definitions.readers import read_name
 from holdfast.definitions.registry import Registry
 from holdfast.errors import InvalidOption, RecordConflict, ScheduleNotFound
 from holdfast.filters import page_size
@@ -44,6 +44,7 @@ from holdfast.schedules.reading import (
     read_behaviour,
     read_catch_up,
     read_rule,
+    read_schedule_name,
 )
 from holdfast.schedules.series import (
     DEFAULT_CATCH_UP,
@@ -131,7 +132,7 @@ class Book:
         following = self._first(read, now, may_be_over=may_be_over)
         about = read_about(words, About(owner=template.owner))
         series = Series(
-            id=f"s-{uuid4().hex}" if name is None else read_name("name", name),
+            id=f"s-{uuid4().hex}" if name is None else read_schedule_name(name),
             rule=read,
             template=template._replace(owner=about.owner),
             catch_up=read_catch_up(words, DEFAULT_CATCH_UP),
@@ -162,22 +163,24 @@ class Book:
         name: str,
         /,
         *,
+        call: Call[Any] | None = None,
         rule: object | None = None,
         tz: str | None = None,
         arguments: Mapping[str, Json] | None = None,
         **words: Unpack[ScheduleKeywords],
     ) -> Series:
-        """Change what is given, keep the rest. It goes on from now: nothing is run twice, nor made
-        up for.
+        """Change what is given, keep the rest; a `call` is all that it submits. It goes on from
+        now: nothing is run twice, nor made up for.
         """
         now = await self.store.now()
 
         def change(series: Series) -> Series:
             behaviour = read_behaviour(words)
             about = read_about(words, series.about)
-            template = series.template._replace(owner=about.owner)
+            template = series.template if call is None else self.template(call)
+            template = template._replace(owner=about.owner)
             if arguments is not None:
-                made = self.template(template.name, arguments)
+                made = self.template(template.name, arguments, queue=template.queue)
                 template = template._replace(
                     payload=made.payload,
                     gates=made.gates,
@@ -303,9 +306,15 @@ class Book:
     # Steps.
 
     def template(
-        self, call: Call[Any] | str, arguments: Mapping[str, Json] | None = None
+        self,
+        call: Call[Any] | str,
+        arguments: Mapping[str, Json] | None = None,
+        *,
+        queue: str = "default",
     ) -> NewTask:
-        if isinstance(call, str):
+        if isinstance(call, str) and call not in self.registry and self._is_open(queue):
+            call = open_call(call, arguments or {}, NO_OPTIONS)
+        elif isinstance(call, str):
             call = self.registry[call].make_json_call(arguments or {}, NO_OPTIONS, strict=True)
         elif arguments is not None:
             raise InvalidOption("arguments", "the call has arguments already")
@@ -314,6 +323,9 @@ class Book:
                 raise InvalidOption(name, "a schedule says itself when and how often it runs")
         new = self.maker.make([call])[0]
         return new._replace(**{name: getattr(_PLAIN, name) for name in _FRESH})
+
+    def _is_open(self, queue: str) -> bool:
+        return queue in self.settings.open_queues
 
     def _first(
         self, rule: Schedule, now: datetime, *, may_be_over: bool = False

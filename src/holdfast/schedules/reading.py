@@ -23,12 +23,21 @@ from holdfast.schedules.series import DEFAULT_CATCH_UP, About, CatchUp, CatchUpM
 EVERY: Final = "every "
 MOST_CAUGHT_UP: Final = 10_000
 LONGEST_TEXT: Final = 10_000
+RESERVED: Final = ("preview", "import", "calendar.ics", ".", "..")
 
 
 _POLICIES: Final = (
     "overlap", "catch_up", "catch_up_most", "catch_up_window", "jitter", "pause_after_failures",
 )  # fmt: skip
 _ABOUT: Final = tuple(each.name for each in fields(About))
+
+
+def read_schedule_name(value: object) -> str:
+    """The name of a schedule. Servers have it in their paths, beside a few words of their own."""
+    name = read_name("name", value)
+    if "/" in name or name in RESERVED:
+        raise InvalidOption("name", f"expected no slash, and none of {RESERVED}, got {name!r}")
+    return name
 
 
 def read_rule(value: object, tz: str | None = None) -> Schedule:

@@ -13,6 +13,7 @@ from holdfast.core.limits import shown_retries
 from holdfast.core.schedule_state import RunEnd, ScheduleRun, ScheduleState, run_end
 from holdfast.core.shown import decoded, masked
 from holdfast.core.task import Cost, Json, NewTask, Task
+from holdfast.schedules.jitter import jittered
 from holdfast.schedules.occurrence import Occurrence, RunStatus
 from holdfast.schedules.series import About, Series, Status
 
@@ -36,7 +37,7 @@ def schedule_state(series: Series, registry: Registry) -> ScheduleState:
         tz=series.rule.tz,
         next_run_at=next_at,
         next_run_local=local_text(series, next_at),
-        due_at=series.due_at if series.status is Status.ACTIVE else None,
+        due_at=next_at and jittered(series.id, series.rule, next_at, series.jitter),
         last_run_at=series.last_at,
         last_run_local=local_text(series, series.last_at),
         skips=series.skips,

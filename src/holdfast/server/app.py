@@ -28,11 +28,13 @@ from holdfast.server.limits import Limits
 from holdfast.server.problems import Problems, Refused
 from holdfast.server.routes import (
     actions,
+    calendars,
     dead_letters,
     emit,
     health,
     limits,
     queues,
+    schedules,
     submit,
     tasks,
     tokens,
@@ -49,6 +51,8 @@ ROUTERS = (
     events.routes.router,
     queues.routes.router,
     limits.routes.router,
+    calendars.routes.router,
+    schedules.routes.router,
     workers.routes.router,
     workers_http.routes.router,
     dead_letters.routes.router,
