@@ -54,6 +54,8 @@ log = EventLog("holdfast.schedules")
 
 AT_A_TIME: Final = 200
 PAGE: Final = 1000
+LONGEST_REST: Final = 1.0
+"""Seconds after which schedules are noticed that others have made."""
 LEASE: Final = 30.0
 """Seconds that whoever took a series has to fire it before another one may."""
 _IN_TURN: Final = (Overlap.QUEUE_ONE, Overlap.QUEUE_ALL, Overlap.CANCEL_RUNNING)
@@ -74,7 +76,6 @@ class Firer:
         self._dispatcher = dispatcher
         self._maker = TaskMaker(settings)
         self._keep = settings.retention
-        self._poll = settings.poll
         self._window = settings.idempotency_window
         self._hurry = asyncio.Event()
         self._is_retimed = False
@@ -85,7 +86,7 @@ class Firer:
             await self.retime()
             self._is_retimed = True
         next_due = await self.round()
-        rest = self._poll if next_due is None else min(self._poll, next_due)
+        rest = LONGEST_REST if next_due is None else min(LONGEST_REST, next_due)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._hurry.wait(), rest)
         self._hurry.clear()
