@@ -58,6 +58,8 @@ log = EventLog("holdfast.schedules")
 
 AT_A_TIME: Final = 200
 PAGE: Final = 1000
+LONGEST_REST: Final = 1.0
+"""Seconds after which schedules are noticed that others have made."""
 LEASE: Final = 30.0
 """Seconds that whoever took a series has to fire it before another one may."""
 WRITE_AFTER: Final = 5.0
@@ -82,7 +84,6 @@ class Firer:
         self._dispatcher = dispatcher
         self._maker = TaskMaker(settings)
         self._keep = settings.retention
-        self._poll = settings.poll
         self._window = settings.idempotency_window
         self._hurry = asyncio.Event()
         self._is_retimed = False
@@ -95,7 +96,7 @@ class Firer:
             await self.retime()
             self._is_retimed = True
         next_due = await self.round()
-        rest = self._poll if next_due is None else min(self._poll, next_due)
+        rest = LONGEST_REST if next_due is None else min(LONGEST_REST, next_due)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._hurry.wait(), rest)
         self._hurry.clear()

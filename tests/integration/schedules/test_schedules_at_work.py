@@ -155,7 +155,7 @@ async def test_what_people_do_with_a_schedule(app: Holdfast) -> None:
     )  # fmt: skip
 
     task = (await app.list_async(ids=[await schedules.trigger_async("r")])).tasks[0]
-    assert (task.owner, task.parameters) == ("ann", {"user": 7})
+    assert (task.owner, task.arguments) == ("ann", {"user": 7})
     assert (await schedules.get_async("r")).next_at == made.next_at  # type: ignore[union-attr]
 
     filled = await schedules.backfill_async("r", start, start + timedelta(hours=5))
@@ -201,9 +201,9 @@ async def test_what_is_wrong_is_refused_by_name_and_nothing_is_stored(
     @app.task(name="report")
     async def report() -> None: ...
 
-    rule = given.pop("rule")
+    words = {name: value for name, value in given.items() if name != "rule"}
     with pytest.raises(InvalidOption) as refused:
-        await app.schedules.create_async(report.call(), rule, name="x", **given)  # type: ignore[arg-type]
+        await app.schedules.create_async(report.call(), given["rule"], name="x", **words)  # type: ignore[arg-type]
 
     assert refused.value.option == field
     assert (await app.schedules.list_async()).schedules == []
