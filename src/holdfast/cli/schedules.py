@@ -25,7 +25,6 @@ from holdfast.cli.submit import AppSpec, Include, load, read_arguments
 from holdfast.cli.words import plural
 from holdfast.core.schedule_answers import SCHEDULE, SCHEDULE_RUN
 from holdfast.core.schedule_state import ScheduleRun, ScheduleState
-from holdfast.core.task import Json
 from holdfast.errors import InvalidOption, ScheduleNotFound
 
 if TYPE_CHECKING:
@@ -352,17 +351,9 @@ def _changed(client: Client, series: Series, before: str = "") -> Answer:
 
 
 def _preview(rule: Schedule, number: int, after: datetime, shown: str | None) -> Answer:
+    from holdfast.server.previews import preview_of  # noqa: PLC0415 - as REST answers it
+
+    data = preview_of(rule, number, after=after, tz=shown, zone_word="in")
     rows = rule.preview(number, after=after, tz=shown)
-    is_complete = len(rows) < number
-    data: Json = {
-        "kind": rule.kind.value,
-        "words": rule.words,
-        "tz": rule.tz,
-        "shown_tz": shown or rule.tz,
-        "rule": rule.to_json(),
-        "runs": [row.to_json() for row in rows],
-        "is_complete": is_complete,
-    }
-    return Answer(
-        data, lambda screen: tables.show_preview(screen, rule, rows, is_complete=is_complete)
-    )
+    is_all: bool = data["is_complete"]
+    return Answer(data, lambda screen: tables.show_preview(screen, rule, rows, is_complete=is_all))
