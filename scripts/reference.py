@@ -167,6 +167,7 @@ MEANINGS = {
     "lease": "a worker silent for this long is lost, and its tasks start elsewhere",
     "heartbeat": "how often a worker says that it is alive",
     "sweep": "how often a worker looks for lost workers and old history",
+    "schedule_floor": "the least time between two runs of a schedule",
     "poll": "how often an idle worker looks for work that nobody woke it for",
     "retry_base": "wait after the first failed attempt",
     "retry_multiplier": "how much longer each further wait is",

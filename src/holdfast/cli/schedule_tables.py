@@ -139,7 +139,7 @@ def _run_row(run: ScheduleRun, tz: str) -> Sequence[str]:
     at = local(run.scheduled_for, tz)
     if run.number > 1:
         at += f" and {run.number - 1:,} more until {local(run.until, tz)}"
-    late = run.lateness
+    late = run.lateness if run.origin in {"schedule", "catch_up"} else None
     return (
         at,
         run.status.value,
