@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack
 from weakref import WeakSet
@@ -32,9 +33,11 @@ from holdfast.errors import HoldfastError, InvalidOption
 from holdfast.filters import read_id
 from holdfast.settings import Names, Settings, SettingsKeywords
 from holdfast.sync_facade import SyncFacade
-from holdfast.wiring import open_dispatcher, open_store
+from holdfast.timers.wake_ups import WakeUps
+from holdfast.wiring import open_dispatcher, open_store, open_timer
 
 if TYPE_CHECKING:
+    from holdfast.ports.store import Store
     from holdfast.worker.discovery import Autodiscovery
     from holdfast.worker.worker import Worker
 
@@ -56,6 +59,8 @@ class Holdfast(SyncFacade):
     def __init__(self, **settings: Unpack[SettingsKeywords]) -> None:
         self.settings = Settings.load(**settings)
         self.registry = Registry()
+        self.wake_ups = WakeUps(self._store, partial(open_timer, self.settings))
+        """What timers call for (`timer_url`), in deployments where nobody is always there."""
         self._searches: list[Autodiscovery] = []
         self._connection: AppConnection | None = None
         self._lock = threading.Lock()
@@ -199,7 +204,9 @@ class Holdfast(SyncFacade):
         client = await self.verbs()
         remote = client.remote
         try:
-            more = (remote.timeouts, remote.breakers, Forgetter(client.store, self.registry))
+            timers = () if self.settings.timer_url is None else (self.wake_ups,)
+            forgetter = Forgetter(client.store, self.registry)
+            more = (remote.timeouts, remote.breakers, forgetter, *timers)
             await maintain(client.store, client.dispatcher, self.settings, more=more)
         finally:
             await remote.close()
@@ -232,6 +239,7 @@ class Holdfast(SyncFacade):
     async def close_async(self) -> None:
         with self._lock:
             connection, self._connection = self._connection, None
+        await self.wake_ups.close()
         if connection is not None:
             await connection.close()
 
@@ -240,6 +248,9 @@ class Holdfast(SyncFacade):
         with self._lock:
             before, self._connection = self._connection, connection
             return before
+
+    async def _store(self) -> Store:
+        return (await self.verbs()).store
 
     def _connected(self) -> AppConnection:
         with self._lock:
@@ -278,6 +289,7 @@ class Holdfast(SyncFacade):
             _LEFT_BEHIND.append(self._connection)
         self._lock = threading.Lock()
         self._connection = None
+        self.wake_ups.forget()
 
     def __enter__(self) -> Self:
         return self.open()

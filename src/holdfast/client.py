@@ -117,8 +117,12 @@ class Client(QueueVerbs, TreeVerbs, LimitVerbs, EventVerbs):
         installed = self.registry.middleware
         if installed.submit:
             add = partial(self._add, mark=mark, traceparent=traceparent)
-            return await installed.around_submit(calls, add)
-        return await self._add(calls, mark, traceparent)
+            added = await installed.around_submit(calls, add)
+        else:
+            added = await self._add(calls, mark, traceparent)
+        for tell in installed.stored:
+            await tell(added)
+        return added
 
     async def submit_parts(
         self,
@@ -130,7 +134,10 @@ class Client(QueueVerbs, TreeVerbs, LimitVerbs, EventVerbs):
         """`submit_many` for compositions: one answer for each, that of its outermost task."""
         self._refuse_to_wait_for_itself()
         make = partial(self.new_tasks, mark=mark, traceparent=traceparent)
-        return await self._composer.submit(parts, make)
+        added = await self._composer.submit(parts, make)
+        for tell in self.registry.middleware.stored:
+            await tell(added)
+        return added
 
     def slices(self, part: Composite[Any]) -> Slices:
         """A group that is too large to be stored at once, to be stored in slices."""
