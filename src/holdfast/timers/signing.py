@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import re
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -28,6 +29,9 @@ GRACE: Final = timedelta(days=1)
 """How long after its time a call holds: a service tries again for hours if we are away."""
 LONGEST: Final = 2000
 """Characters of a token."""
+_FORM: Final = re.compile(
+    r"(v1\.([0-9a-f]{8}|-)\.([0-9]{1,12})\.([\w-]*))\.([0-9a-f]{64}|)", re.ASCII
+)
 
 
 class TokenRefused(HoldfastError):
@@ -42,7 +46,7 @@ class Token(NamedTuple):
     """What a call says, and whether one of the secrets has signed it."""
 
     key: str
-    expires_at: float
+    expires_at: int
     is_signed: bool
 
     def check_expiry(self, now: datetime) -> None:
@@ -71,17 +75,16 @@ def read(secrets: Sequence[str], text: str) -> Token:
     """What a token says. `TokenRefused` if it is no token, or wrongly signed; one without any
     signature is read, and whoever takes it must know by other means whose it is.
     """
-    said, _, given = text.rpartition(".")
-    parts = said.split(".")
-    if len(text) > LONGEST or len(parts) != 4 or parts[0] != VERSION or not text.isascii():
+    found = _FORM.fullmatch(text) if len(text) <= LONGEST else None
+    if found is None:
         raise _no_token()
-    _, signer, expires, what = parts
+    said, signer, expires, what, given = found.groups()
     try:
-        key, until = urlsafe_b64decode(what + "=" * (-len(what) % 4)).decode(), float(int(expires))
-    except (ValueError, OverflowError):
+        key = urlsafe_b64decode(what + "=" * (-len(what) % 4)).decode()
+    except ValueError:
         raise _no_token() from None
     if signer == UNSIGNED and not given:
-        return Token(key, until, is_signed=False)
+        return Token(key, int(expires), is_signed=False)
     expected = [_digest(secret, said) for secret in secrets if key_id(secret) == signer]
     if not any(hmac.compare_digest(each, given) for each in expected):
         raise TokenRefused(
@@ -89,7 +92,7 @@ def read(secrets: Sequence[str], text: str) -> Token:
             "this call is signed by none of the secrets of this server. If `timer_secret` was "
             "changed, set `timer_previous_secret` to the one before for as long as timers wait.",
         )
-    return Token(key, until, is_signed=True)
+    return Token(key, int(expires), is_signed=True)
 
 
 def key_id(secret: str) -> str:
