@@ -134,10 +134,7 @@ class Client(QueueVerbs, TreeVerbs, LimitVerbs, EventVerbs):
         """`submit_many` for compositions: one answer for each, that of its outermost task."""
         self._refuse_to_wait_for_itself()
         make = partial(self.new_tasks, mark=mark, traceparent=traceparent)
-        added = await self._composer.submit(parts, make)
-        for tell in self.registry.middleware.stored:
-            await tell(added)
-        return added
+        return await self._composer.submit(parts, make)
 
     def slices(self, part: Composite[Any]) -> Slices:
         """A group that is too large to be stored at once, to be stored in slices."""

@@ -132,7 +132,17 @@ class Arming:
 
     async def arm_by(self, key: str, at: datetime) -> None:
         """Be woken with this key at that instant at the latest: what is armed for before stays."""
-        await self._arm_missing([Wanted(key, at)])
+        await self.arm_missing([Wanted(key, at)])
+
+    async def arm_missing(self, found: Sequence[Wanted]) -> None:
+        """The same for several, looked up together."""
+        if found:
+            keys = [each.key for each in found]
+            records = await self._store.records(TIMER, keys=keys, limit=len(keys))
+            armed = {record.key: Armed.of(record).at for record in records}
+            for key, at in found:
+                if key not in armed or armed[key] > at:
+                    await self.arm(key, at)
 
     async def cancel(self, key: str) -> None:
         """Do not be woken with this key."""
@@ -177,9 +187,9 @@ class Arming:
             async for each in find():
                 found.append(each)
                 if len(found) == LOOK_UP:
-                    await self._arm_missing(found)
+                    await self.arm_missing(found)
                     found = []
-            await self._arm_missing(found)
+            await self.arm_missing(found)
         return due.next_due
 
     async def _arm_again(self, record: Record) -> None:
@@ -192,16 +202,6 @@ class Arming:
             return
         log.warning("timer.late", key=record.key, wake=armed.wake.isoformat())
         await self._call_at(armed.wake, record.key, armed, record.version)
-
-    async def _arm_missing(self, found: Sequence[Wanted]) -> None:
-        """Arm those of these that have no record, or one for later."""
-        if found:
-            keys = [each.key for each in found]
-            records = await self._store.records(TIMER, keys=keys, limit=len(keys))
-            armed = {record.key: Armed.of(record).at for record in records}
-            for key, at in found:
-                if key not in armed or armed[key] > at:
-                    await self.arm(key, at)
 
     async def _arm(
         self, key: str, armed: Armed, version: int, since: datetime | None = None

@@ -36,8 +36,10 @@ SWEEP: Final = "sweep"
 AT_A_TIME: Final = 16
 """How many timers of one submit are armed at once."""
 PAGE: Final = 1000
-SOON: Final = timedelta(seconds=5)
-"""When to look again for a task that could not run though it was due."""
+LATER: Final = timedelta(seconds=30)
+"""When to look again for a task that could not run though it was due: behind a lock, a limit or a
+pause, or because somebody else runs it.
+"""
 
 
 class Pushing:
@@ -69,12 +71,12 @@ class Pushing:
         task = await self._unfinished(key)
         if task is None:
             return
-        began = await (await self._app.verbs()).store.now()
+        began, again = await (await self._app.verbs()).store.now(), LATER
         async with self._bursts[task.queue]:
             # Many timers call at once, and the first burst does the work of all of them.
-            if await self._unfinished(key):
-                await self._burst(task.queue)
-        await self._arm_rest(key, task.queue, began)
+            if await self._unfinished(key) and not await self._burst(task.queue):
+                again = timedelta(0)
+        await self._arm_rest(key, began, again)
 
     async def sweep(self, key: str) -> None:
         """Arm again what was lost, and come back as long as something waits."""
@@ -113,22 +115,36 @@ class Pushing:
         store = (await self._app.verbs()).store
         await self._app.wake_ups.arm_by(f"{SWEEP}:queues", await store.now() + self._sweep)
 
-    async def _burst(self, queue: str) -> None:
-        """Work until nothing is due, or the time is over: then what runs is handed back."""
+    async def _burst(self, queue: str) -> bool:
+        """Work until nothing is due; False if the time was over before. What ran is handed back."""
         try:
             async with asyncio.timeout(self._at_most):
                 await self._app.run_worker(burst=True, queues=[queue])
         except TimeoutError:
             log.warning("timer.out_of_time", queue=queue, seconds=self._at_most)
+            return False
+        return True
 
-    async def _arm_rest(self, key: str, queue: str, began: datetime) -> None:
-        """Arm this task anew if it has not ended, and what was submitted while it ran."""
+    async def _arm_rest(self, key: str, began: datetime, again: timedelta) -> None:
+        """Arm this task anew if it has not ended, and what has been submitted or has become due
+        since its burst began and has no timer: follow-ups, and what waited for others.
+        """
         store = (await self._app.verbs()).store
+        now = await store.now()
         if (task := await self._unfinished(key)) is not None:
-            soon = await store.now() + SOON
-            await self._app.wake_ups.arm(key, max(task.run_at, soon))
-        new = replace(self._waiting, queues=frozenset({queue}), created_after=began)
-        await self._arm_tasks((await store.list(new, limit=PAGE)).tasks)
+            at = task.run_at if task.run_at > now else now + again
+            await self._app.wake_ups.arm(key, at)
+        for recent in (
+            replace(self._waiting, created_after=began),
+            replace(self._waiting, run_before=now),
+        ):
+            await self._arm_missing((await store.list(recent, limit=PAGE)).tasks)
+
+    async def _arm_missing(self, tasks: Sequence[Task]) -> None:
+        found = [Wanted(f"{TASK}:{task.id}", task.run_at) for task in tasks]
+        await self._app.wake_ups.arm_missing(found)
+        if found:
+            await self._keep_sweeping()
 
     async def _unfinished(self, key: str) -> Task | None:
         """The task of this key, if it is in a pushed queue and has not ended."""

@@ -8,14 +8,14 @@ Without a `timer_url` nothing is armed: a process that is always there needs no 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Final
 
 from holdfast.logs import EventLog
 from holdfast.ports.store import Store
 from holdfast.ports.timer import Timer
-from holdfast.timers.arming import Arming, Find, Fire
+from holdfast.timers.arming import Arming, Find, Fire, Wanted
 
 log = EventLog("holdfast.timers")
 
@@ -56,6 +56,11 @@ class WakeUps:
         """Be woken with this key at that instant at the latest (`Arming.arm_by`)."""
         if (arming := await self._arming()) is not None:
             await arming.arm_by(key, at)
+
+    async def arm_missing(self, found: Sequence[Wanted]) -> None:
+        """The same for several, looked up together (`Arming.arm_missing`)."""
+        if (arming := await self._arming()) is not None:
+            await arming.arm_missing(found)
 
     async def cancel(self, key: str) -> None:
         """Do not be woken with this key."""

@@ -46,6 +46,8 @@ GRAVE = timedelta(hours=1)
 FIRST_BACKOFF = timedelta(seconds=0.1)
 LONGEST_BACKOFF = timedelta(hours=1)
 MOST_ATTEMPTS = 100
+AT_ONCE = 16
+"""How many calls are under way at a time."""
 LARGEST = 100 * 1024
 SERVICE = "google.cloud.tasks.v2.CloudTasks"
 ID = re.compile(r"[A-Za-z0-9_-]{1,500}")
@@ -68,6 +70,7 @@ class Waiting:
     task: Task
     at: datetime
     attempts: int = 0
+    is_called: bool = False
 
 
 @dataclass
@@ -100,6 +103,7 @@ class CloudTasks:
         self._patience = patience
         self._lock = threading.RLock()
         self._closing = threading.Event()
+        self._calls = ThreadPoolExecutor(AT_ONCE)
         self._pool = ThreadPoolExecutor(4)
         self._server = grpc.server(self._pool)
         self._server.add_generic_rpc_handlers((self._handlers(),))
@@ -151,6 +155,7 @@ class CloudTasks:
         self._closing.set()
         if self.clock is None:
             self._thread.join(self._patience)
+        self._calls.shutdown(cancel_futures=True)
         self._server.stop(None).wait(self._patience)
         self._pool.shutdown()
         self.identity.close()
@@ -245,11 +250,19 @@ class CloudTasks:
     def _call_at_their_time(self) -> None:
         while not self._closing.wait(0.01):
             while not self._closing.is_set() and (name := self._due(self.now)) is not None:
-                self._call(name)
+                with self._lock:
+                    if (waiting := self.state.tasks.get(name)) is None:
+                        continue
+                    waiting.is_called = True
+                self._calls.submit(self._call, name)
 
     def _due(self, until: datetime) -> str | None:
         with self._lock:
-            due = [(each.at, name) for name, each in self.state.tasks.items() if each.at <= until]
+            due = [
+                (each.at, name)
+                for name, each in self.state.tasks.items()
+                if each.at <= until and not each.is_called
+            ]
         return min(due)[1] if due else None
 
     def _call(self, name: str) -> None:
@@ -268,7 +281,7 @@ class CloudTasks:
                 self._bury(name)
                 return
             backoff = min(LONGEST_BACKOFF, FIRST_BACKOFF * 2 ** min(waiting.attempts - 1, 16))
-            waiting.at = self.now + backoff
+            waiting.at, waiting.is_called = self.now + backoff, False
 
     def _headers(self, waiting: Waiting) -> dict[str, str]:
         request = waiting.task.http_request
