@@ -80,7 +80,7 @@ def open_timer(settings: Settings) -> Timer | None:
             "timer_secret: expected a secret that timers are signed with, or an account in "
             "`timer_url` (&oidc=…), got neither: anybody could call in their name.",
         )
-    with _naming_the_extra():
+    with _naming_the_extra("timer_url"):
         from holdfast.timers.cloud_tasks import CloudTasksTimer  # noqa: PLC0415
     return CloudTasksTimer(address, settings.timer_secrets)
 
@@ -216,7 +216,7 @@ def _mongo_schema(url: str) -> tuple[int, str]:
 
 
 @contextmanager
-def _naming_the_extra() -> Iterator[None]:
+def _naming_the_extra(setting: str = "url") -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
@@ -225,7 +225,8 @@ def _naming_the_extra() -> Iterator[None]:
             raise
         scheme, extra = _EXTRAS[driver]
         raise ConfigError(
-            "url", f"url: {scheme}:// needs the driver {driver}: pip install 'holdfast[{extra}]'"
+            setting,
+            f"{setting}: {scheme}:// needs the driver {driver}: pip install 'holdfast[{extra}]'",
         ) from error
 
 

@@ -17,7 +17,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import suppress
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 from uuid import uuid4
 
@@ -39,7 +39,9 @@ LEASE: Final = 60.0
 """Seconds that whoever arms a timer has for it before a sweep does it again."""
 NEAR: Final = 10.0
 """Seconds that a call may come before its time and is waited for: clocks differ."""
-AT_A_TIME: Final = 50
+AT_A_TIME: Final = 20
+"""How many timers are armed side by side."""
+NEVER: Final = datetime.max.replace(tzinfo=UTC)
 LOOK_UP: Final = 500
 """Of how many wake-ups a sweep looks up the records at once."""
 
@@ -114,11 +116,15 @@ class Arming:
         Idempotent. When it returns the wish is durable; if the timer service is away just now, a
         sweep arms it.
         """
+        await self._arm_wish(key, at)
+
+    async def _arm_wish(self, key: str, at: datetime) -> bool:
+        """The same; whether there is a timer now."""
         while True:
             record = await one_record(self._store, TIMER, key)
             before = None if record is None else Armed.of(record)
             if before is not None and before.at == at and before.name is not None:
-                return
+                return True
             wish = Armed(at, at, None, 0)
             version = 0 if record is None else record.version
             try:
@@ -127,22 +133,27 @@ class Arming:
                 continue
             break
         name = await self._arm(key, wish, version + 1)
-        if before is not None and before.name not in (None, name):
+        if name and before is not None and before.name not in (None, name):
             await self._let_go(key, before.name)
+        return name is not None
 
     async def arm_by(self, key: str, at: datetime) -> None:
         """Be woken with this key at that instant at the latest: what is armed for before stays."""
         await self.arm_missing([Wanted(key, at)])
 
-    async def arm_missing(self, found: Sequence[Wanted]) -> None:
-        """The same for several, looked up together."""
-        if found:
-            keys = [each.key for each in found]
-            records = await self._store.records(TIMER, keys=keys, limit=len(keys))
-            armed = {record.key: Armed.of(record).at for record in records}
-            for key, at in found:
-                if key not in armed or armed[key] > at:
-                    await self.arm(key, at)
+    async def arm_missing(self, found: Sequence[Wanted]) -> bool:
+        """The same for several, looked up together. False if the timer service is away: then those
+        that are left have no record, and a sweep must find them where it found these.
+        """
+        keys = [each.key for each in found]
+        records = await self._store.records(TIMER, keys=keys, limit=len(keys)) if keys else ()
+        armed = {record.key: Armed.of(record).at for record in records}
+        missing = [each for each in found if armed.get(each.key, NEVER) > each.at]
+        for start in range(0, len(missing), AT_A_TIME):
+            some = missing[start : start + AT_A_TIME]
+            if not all(await asyncio.gather(*(self._arm_wish(*each) for each in some))):
+                return False
+        return True
 
     async def cancel(self, key: str) -> None:
         """Do not be woken with this key."""
@@ -178,8 +189,8 @@ class Arming:
         """
         while True:
             due = await self._store.take_due(TIMER, limit=AT_A_TIME, lease=LEASE)
-            for record in due.records:
-                await self._arm_again(record)
+            if not all(await asyncio.gather(*map(self._arm_again, due.records))):
+                return due.next_due  # the service is away
             if len(due.records) < AT_A_TIME:
                 break
         for find in self._find:
@@ -187,21 +198,22 @@ class Arming:
             async for each in find():
                 found.append(each)
                 if len(found) == LOOK_UP:
-                    await self.arm_missing(found)
+                    if not await self.arm_missing(found):
+                        return due.next_due
                     found = []
             await self.arm_missing(found)
         return due.next_due
 
-    async def _arm_again(self, record: Record) -> None:
+    async def _arm_again(self, record: Record) -> bool:
         """Arm what a sweep found. For the same instant as before, if there was a timer: if it is
         still there, and what it calls for merely fails, it does not get a second one beside it.
         """
         armed = Armed.of(record)
         if armed.name is None:
-            await self._arm(record.key, armed, record.version)
-            return
+            return await self._arm(record.key, armed, record.version) is not None
         log.warning("timer.late", key=record.key, wake=armed.wake.isoformat())
-        await self._call_at(armed.wake, record.key, armed, record.version)
+        name = await self._call_at(armed.wake, record.key, armed, record.version)
+        return name is not None
 
     async def _arm(
         self, key: str, armed: Armed, version: int, since: datetime | None = None

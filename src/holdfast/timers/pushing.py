@@ -33,8 +33,6 @@ log = EventLog("holdfast.timers")
 
 TASK: Final = "task"
 SWEEP: Final = "sweep"
-AT_A_TIME: Final = 16
-"""How many timers of one submit are armed at once."""
 PAGE: Final = 1000
 LATER: Final = timedelta(seconds=30)
 """When to look again for a task that could not run though it was due: behind a lock, a limit or a
@@ -97,18 +95,8 @@ class Pushing:
 
     async def _arm_ids(self, ids: tuple[TaskId, ...]) -> None:
         store = (await self._app.verbs()).store
-        await self._arm_tasks((await store.list(replace(self._waiting, ids=ids), limit=PAGE)).tasks)
-
-    async def _arm_tasks(self, tasks: Sequence[Task]) -> None:
-        room = asyncio.Semaphore(AT_A_TIME)
-
-        async def arm(task: Task) -> None:
-            async with room:
-                await self._app.wake_ups.arm(f"{TASK}:{task.id}", task.run_at)
-
-        await asyncio.gather(*map(arm, tasks))
-        if tasks:
-            await self._keep_sweeping()
+        where = replace(self._waiting, ids=ids)
+        await self._arm_missing((await store.list(where, limit=PAGE)).tasks)
 
     async def _keep_sweeping(self) -> None:
         """Have the next sweep armed, unless it is."""

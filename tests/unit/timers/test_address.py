@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 
 from holdfast.errors import ConfigError
@@ -45,6 +47,17 @@ def test_timers_that_nobody_could_know_are_refused() -> None:
     settings = Settings(timer_url=f"gcloud://shop/eu/wake?target={TARGET}")
 
     with pytest.raises(ConfigError, match="timer_secret"):
+        open_timer(settings)
+
+
+def test_without_the_client_library_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(sys.modules, "holdfast.timers.cloud_tasks", raising=False)
+    monkeypatch.setitem(sys.modules, "google.cloud.tasks_v2", None)
+    settings = Settings(timer_url=f"gcloud://a/b/c?target={TARGET}", timer_secret="x" * 16)
+
+    with pytest.raises(
+        ConfigError, match=r"timer_url: gcloud://.*pip install 'holdfast\[gcloud\]'"
+    ):
         open_timer(settings)
 
 

@@ -32,9 +32,11 @@ class FakeTimer:
         self.clock = clock
         self.calls: dict[str, tuple[datetime, str]] = {}
         self.armed = 0
+        self.asked = 0
         self.is_away = False
 
     async def arm(self, key: str, at: datetime) -> str:
+        self.asked += 1
         if self.is_away:
             raise TimerUnavailable("away")
         assert (at - self.clock.now).total_seconds() < self.horizon
@@ -263,6 +265,20 @@ async def test_while_the_service_is_away_the_wish_is_kept_and_armed_later() -> N
     await world.pass_time(after(1000))
 
     assert world.fired == [("a", after(100))]
+
+
+async def test_a_sweep_gives_up_at_once_while_the_service_is_away() -> None:
+    many = tuple(Wanted(f"k{n:04}", after(100 + n)) for n in range(1200))
+    world = World(find=many)
+    world.timer.is_away = True
+
+    await world.arming.sweep()
+    assert world.timer.asked <= 20
+    world.timer.is_away = False
+    world.clock.advance(61)
+    await world.arming.sweep()
+
+    assert len(world.timer.calls) == 1200
 
 
 async def test_a_wish_in_a_commit_of_somebody_else_is_armed_by_a_sweep() -> None:
