@@ -38,10 +38,11 @@ class Shop(NamedTuple):
 
 @contextmanager
 def open_shop(
-    folder: Path, timer_url: Callable[[str], str], *, at_most: str = "20s", **more: str
+    at: Path | str, timer_url: Callable[[str], str], *, at_most: str = "20s", **more: str
 ) -> Iterator[Shop]:
+    """With its store in a folder, or at a URL."""
     port = free_port()
-    store = f"sqlite:///{folder}/tasks.db"
+    store = f"sqlite:///{at}/tasks.db" if isinstance(at, Path) else at
     app = Holdfast(**timer_settings(timer_url(target_at(port)), url=store, retry_delay="1s"))
     runs: list[str] = []
 
@@ -135,6 +136,20 @@ def test_a_hundred_tasks_are_run_once_each(shop: Shop, live_cloud: CloudTasks) -
     assert sorted(shop.runs) == sorted(f"n{n}" for n in range(100))
     assert shop.server.until(lambda: len(live_cloud.names()) == 1)  # the next sweep
     assert {call.status for call in live_cloud.state.calls} == {200}
+
+
+@pytest.mark.parametrize("place", ["fresh_schema", "fresh_mongo"])
+def test_pushed_queues_work_on_servers_too(
+    live_cloud: CloudTasks, request: pytest.FixtureRequest, place: str
+) -> None:
+    url: str = request.getfixturevalue(place)
+    Holdfast(url=url).migrate()
+    with open_shop(url, live_cloud.timer_url) as shop:
+        handles = [shop.submit("mail", to=f"n{n}", delay=n / 5) for n in range(5)]
+        results = [handle.result(timeout=PATIENCE) for handle in handles]
+
+        assert results == [f"n{n}" for n in range(5)]
+        assert sorted(shop.runs) == results
 
 
 def test_a_queue_that_is_not_pushed_arms_nothing(shop: Shop, live_cloud: CloudTasks) -> None:
