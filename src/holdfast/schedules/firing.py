@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -23,7 +23,7 @@ from holdfast.core.chore import chore
 from holdfast.core.flow import Flow, ScheduledRun, with_flow
 from holdfast.core.gate import Gate, GateKind
 from holdfast.core.record import Changes, Delete, Put, Record
-from holdfast.core.task import NewTask, Reason, State, TaskId
+from holdfast.core.task import Added, NewTask, Reason, State, TaskId
 from holdfast.definitions.new_tasks import TaskMaker
 from holdfast.errors import InvalidOption, RecordConflict
 from holdfast.flow.results import read_tasks
@@ -71,9 +71,18 @@ class _Fired(NamedTuple):
 class Firer:
     """A maintenance agent."""
 
-    def __init__(self, store: Store, dispatcher: Dispatcher, settings: Settings) -> None:
+    def __init__(
+        self,
+        store: Store,
+        dispatcher: Dispatcher,
+        settings: Settings,
+        *,
+        stored: Sequence[Callable[[Sequence[Added]], Awaitable[None]]] = (),
+    ) -> None:
+        """`stored` are told of the tasks that were submitted."""
         self._store = store
         self._dispatcher = dispatcher
+        self._stored = stored
         self._maker = TaskMaker(settings)
         self._keep = settings.retention
         self._window = settings.idempotency_window
@@ -207,7 +216,9 @@ class Firer:
         records = [record for each in fired for record in each.records]
         if not records:
             return
-        await self._store.commit(Changes(uuid4().hex, tasks, records, self._window))
+        added = await self._store.commit(Changes(uuid4().hex, tasks, records, self._window))
+        for tell in self._stored if added else ():
+            await tell(added)
         if tasks:
             self._dispatcher.added(work_for(tasks))
             counted = Counter(task.queue for task in tasks)
