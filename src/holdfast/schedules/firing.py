@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -26,7 +26,7 @@ from holdfast.core.flow import Flow, ScheduledRun, with_flow
 from holdfast.core.gate import Gate, GateKind
 from holdfast.core.record import Changes, Delete, Put, Record
 from holdfast.core.schedule_state import TAG, schedule_tag
-from holdfast.core.task import NewTask, Reason, State, TaskId
+from holdfast.core.task import Added, NewTask, Reason, State, TaskId
 from holdfast.definitions.new_tasks import TaskMaker
 from holdfast.errors import RecordConflict
 from holdfast.flow.results import read_tasks
@@ -79,9 +79,18 @@ class _Fired(NamedTuple):
 class Firer:
     """A maintenance agent."""
 
-    def __init__(self, store: Store, dispatcher: Dispatcher, settings: Settings) -> None:
+    def __init__(
+        self,
+        store: Store,
+        dispatcher: Dispatcher,
+        settings: Settings,
+        *,
+        stored: Sequence[Callable[[Sequence[Added]], Awaitable[None]]] = (),
+    ) -> None:
+        """`stored` are told of the tasks that were submitted."""
         self._store = store
         self._dispatcher = dispatcher
+        self._stored = stored
         self._maker = TaskMaker(settings)
         self._keep = settings.retention
         self._window = settings.idempotency_window
@@ -244,9 +253,11 @@ class Firer:
         records = [record for each in fired for record in each.records]
         if not records:
             return
-        await self._store.commit(Changes(uuid4().hex, tasks, records, self._window))
+        added = await self._store.commit(Changes(uuid4().hex, tasks, records, self._window))
         for each in fired:
             _tell(each.decision)
+        for tell in self._stored if added else ():
+            await tell(added)
         if tasks:
             self._dispatcher.added(work_for(tasks))
             self.fired += sum(len(each.decision.fires) for each in fired)
