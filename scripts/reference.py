@@ -29,6 +29,7 @@ from holdfast.core.priority import NUMBERS
 from holdfast.core.task import AttemptEnd, Cause, Priority, Reason, State
 from holdfast.definitions.options import BatchKeywords, SubmitKeywords
 from holdfast.definitions.submittable import Submittable
+from holdfast.http.client import ServerSchedules
 from holdfast.server.access import TABLE
 from holdfast.server.app import create_app
 from holdfast.server.problems import KINDS
@@ -194,6 +195,7 @@ MEANINGS = {
     "include": "modules with tasks, imported by workers and servers (`--include` adds more)",
     "capabilities": "what a worker can do (`--capability`)",
     "open_queues": "queues that take task types this process does not define, for HTTP workers",
+    "schedule_floor": "a schedule whose runs are closer together is refused",
     "max_body": "largest request body the server reads; a stream of lines may be longer",
     "max_connections": "clients connected to one server at once; then idle ones make way",
     "rate_limit": "requests a second per token, then 429; `0` for no limit",
@@ -436,6 +438,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "handle": members(holdfast.Handle),
     "context": members(holdfast.Context),
     "http-client": members(holdfast.HttpClient),
+    "http-schedules": members(ServerSchedules),
 }
 
 

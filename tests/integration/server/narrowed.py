@@ -57,7 +57,7 @@ def _one_kind(schema: dict[str, Any], kind: str, *, is_required: bool = True) ->
     words[kind] = {"enum": TEXTS[kind]}
     for word in ("tz", "show_tz"):
         if word in words:
-            words[word] = {"type": "string", "enum": ZONES}
+            words[word] = {"enum": [*ZONES, None] if is_required else ZONES}
     schema.pop("oneOf", None)
     if is_required:
         schema["required"] = [*schema.get("required", ()), kind]
