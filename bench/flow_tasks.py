@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import sys
 
+from bench.peers.bodies import STEPS
 from holdfast import Context, Holdfast, chain, group
 from holdfast.core.query import Order
 from holdfast.core.task import Task
 
 AT_A_TIME = 2000
-STEPS = 10
 
 app = Holdfast()
 

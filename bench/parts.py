@@ -8,7 +8,20 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from bench import bloat, endurance, flows, growth, mongo, pinned, rounds, sqlite, storms, tables
+from bench import (
+    bloat,
+    endurance,
+    flow_peers,
+    flows,
+    growth,
+    mongo,
+    pinned,
+    rounds,
+    schedules,
+    sqlite,
+    storms,
+    tables,
+)
 from bench.dispatch import measure as dispatch
 from bench.dispatch.text import text as dispatch_text
 from bench.handing import measure as handing
@@ -132,7 +145,15 @@ def _storms(run: Run) -> Found:
 
 def _flows(run: Run) -> Found:
     found = _on_both(run, flows.measure)
-    return Found(flows.text(found, run.size), [asdict(one) for one in found])
+    flow_peers.measure(run.samples, run.arena(frozenset({"postgres", "redis"})), run.size)
+    found += flows.of_peers(run.samples)
+    body = flows.text(found, run.size) + tables.failures(run.samples)
+    return Found(body, [asdict(one) for one in found])
+
+
+def _schedules(run: Run) -> Found:
+    found = _on_both(run, schedules.measure)
+    return Found(schedules.text(found, run.size), [asdict(one) for one in found])
 
 
 def _on_both(run: Run, measure: Callable[[str, Callable[[], str], Size], T]) -> list[T]:
@@ -197,6 +218,7 @@ PARTS = (
     _one("bloat", "PostgreSQL: bloat", _bloat, lengthy=True),
     _one("storms", "Storms: retries, requeues and cancels in masses", _storms),
     _one("flows", "Work made of work: groups, chains, steps", _flows),
+    _one("schedules", "Schedules: many due at once", _schedules),
     _one("service", "The service, on PostgreSQL", _service),
     _one("sqlite", "SQLite", _sqlite),
     _one("mongo", "MongoDB", _mongo),

@@ -204,6 +204,10 @@ MEANINGS = {
     "or their port is neither 80 nor 443",
     "callback_previous_secret": "signs callbacks too, while receivers learn the new secret",
     "callback_secret": "signs callbacks",
+    "timer_url": "who calls the server at a given time, where no process is always there: "
+    "`gcloud://project/location/queue?target=https://…/v1/tasks/execute`",
+    "timer_previous_secret": "holds too for the calls of timers, while those signed by it wait",
+    "timer_secret": "signs the calls of timers",
     "log_level": "least that is logged (`--log-level`): `debug`, `info`, `warning`, `error`",
     "log_format": "`text`, or `json` for one object a line (`--json`)",
 }

@@ -15,6 +15,8 @@ FOLDER = Path(os.environ.get("BENCH_MARKS", "."))
 EVERY = int(os.environ.get("BENCH_EVERY", "1"))
 """Each so many tasks leave a tick. Where the peer's store tells how many have finished, ticks are
 few: they would cost a quick peer a tenth of its time."""
+STEPS = 10
+"""In a workflow."""
 TICKS, STAMPS = "ticks", "stamps"
 TICK, STAMP = struct.Struct("d"), struct.Struct("dd")
 

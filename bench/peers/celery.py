@@ -34,6 +34,15 @@ class Queue(driver.Driver):
     async def send(self, sent: float) -> None:
         stamp.delay(sent)
 
+    async def compose(self, kind: str, count: int) -> None:
+        match kind:
+            case "chain":
+                celery.chain(noop.s(0), *(noop.s() for _ in range(count))).apply_async()
+            case "group":
+                celery.chord([noop.s(n) for n in range(count)], noop.si(count)).apply_async()
+            case _:
+                await self.bulk(range(count + 1))
+
     async def finished(self) -> int:
         client: Any = redis.Redis.from_url(driver.REDIS)
         return sum(1 for _ in client.scan_iter("celery-task-meta-*", count=5000))

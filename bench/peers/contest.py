@@ -89,6 +89,17 @@ def drain(
         )
 
 
+def composed(peer: Peer, arena: Arena, kind: str, count: int) -> float:
+    """Parts per second of one composition, results kept, from its first start to its end."""
+    with match(peer, arena, results=True) as one:
+        one.call("compose", kind, count)
+        with one.workers(peer.one) as workers:
+            one.until(bodies.TICKS, bodies.TICK.size, workers, START_PATIENCE)
+            one.until(bodies.TICKS, (count + 1) * bodies.TICK.size, workers, DRAIN_PATIENCE)
+        first, last = one.ticks()
+        return count / (last - first)
+
+
 def _until_stored(one: Match, count: int) -> float | None:
     """When the peer's store had them all; None if that was so at the first look."""
     seen = one.call("finished", count, 20)

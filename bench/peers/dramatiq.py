@@ -6,6 +6,8 @@ from typing import Any
 
 import dramatiq
 from dramatiq.brokers.redis import RedisBroker
+from dramatiq.middleware import GroupCallbacks
+from dramatiq.rate_limits.backends import RedisBackend as Counters
 from dramatiq.results import Results
 from dramatiq.results.backends import RedisBackend
 
@@ -15,6 +17,7 @@ broker: Any = RedisBroker(url=driver.REDIS)
 options: dict[str, bool] = {}
 if driver.KEEP_RESULTS:
     broker.add_middleware(Results(backend=RedisBackend(url=driver.REDIS)))
+    broker.add_middleware(GroupCallbacks(Counters(url=driver.REDIS)))
     options["store_results"] = True
 dramatiq.set_broker(broker)
 
@@ -35,6 +38,18 @@ class Queue(driver.Driver):
 
     async def send(self, sent: float) -> None:
         stamp.send(sent)
+
+    async def compose(self, kind: str, count: int) -> None:
+        match kind:
+            case "chain":
+                links = (noop.message() for _ in range(count))
+                dramatiq.pipeline([noop.message(0), *links]).run()
+            case "group":
+                members = dramatiq.group(noop.message(n) for n in range(count))
+                members.add_completion_callback(noop.message(count))
+                members.run()
+            case _:
+                await self.submit(count + 1)
 
     async def finished(self) -> int:
         keys = broker.client.scan_iter(count=5000)

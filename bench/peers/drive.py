@@ -87,6 +87,7 @@ VERBS: dict[str, Callable[..., Awaitable[Any]]] = {
     "submit": submit,
     "bulk": bulk,
     "send": send_each,
+    "compose": lambda driver, kind, count: driver.compose(kind, count),
     "finished": until_finished,
     "mode": lambda driver: driver.mode(),
 }

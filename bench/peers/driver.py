@@ -43,6 +43,13 @@ class Driver:
         """One task that records how long it was on its way."""
         raise NotImplementedError
 
+    async def compose(self, kind: str, count: int) -> None:
+        """Submit `count` tasks as one whole, of which `count + 1` ticks are the mark.
+
+        The last tick is the end: the start of one more task or link, or the call after a group.
+        """
+        raise NotImplementedError
+
     async def finished(self) -> int:
         """How many tasks the peer's store shows as finished, or holds a result of."""
         raise NotImplementedError

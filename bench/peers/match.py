@@ -95,7 +95,7 @@ class Match:
             text=True,
         )
 
-    def call(self, verb: str, *arguments: float) -> Any:
+    def call(self, verb: str, *arguments: float | str) -> Any:
         """Have the driver do something; its answer."""
         assert self.driver.stdin is not None
         assert self.driver.stdout is not None

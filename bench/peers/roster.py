@@ -307,6 +307,23 @@ HUEY_SQLITE = replace(
     leaves="nothing: deleted when taken",
 )
 
+DBOS = Peer(
+    key="dbos",
+    title="DBOS, PostgreSQL",
+    driver="dbos",
+    server="postgres",
+    drained=1_000,
+    submitted=0,
+    one=(),
+    best=(),
+    usual=(),
+    keeps="results",
+    settings="8 threads of one process call workflows (its queue and asyncio were as quick here), "
+    "pool of 20 connections (its default)",
+    leaves="a row for each workflow and each step, with the result",
+)
+"""Of which only compositions are measured. Its workflows run in the process that starts them."""
+
 PEERS: tuple[Peer, ...] = (
     PGQUEUER,
     PROCRASTINATE,

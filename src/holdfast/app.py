@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack
 from weakref import WeakSet
@@ -35,10 +35,12 @@ from holdfast.errors import HoldfastError, InvalidOption
 from holdfast.filters import read_id
 from holdfast.settings import Names, Settings, SettingsKeywords
 from holdfast.sync_facade import SyncFacade
-from holdfast.wiring import open_dispatcher, open_store
+from holdfast.timers.wake_ups import WakeUps
+from holdfast.wiring import open_dispatcher, open_store, open_timer
 
 if TYPE_CHECKING:
     from holdfast.app_schedules import AppSchedules
+    from holdfast.ports.store import Store
     from holdfast.worker.discovery import Autodiscovery
     from holdfast.worker.worker import Worker
 
@@ -61,6 +63,12 @@ class Holdfast(SyncFacade):
     def __init__(self, **settings: Unpack[SettingsKeywords]) -> None:
         self.settings = Settings.load(**settings)
         self.registry = Registry()
+        self.wake_ups = WakeUps(self._store, partial(open_timer, self.settings))
+        if self.settings.timer_url is not None:
+            from holdfast.timers.schedules import wake_schedules  # noqa: PLC0415 - few need it
+
+            wake_schedules(self)
+        """What timers call for (`timer_url`), in deployments where nobody is always there."""
         self._searches: list[Autodiscovery] = []
         self._connection: AppConnection | None = None
         self._lock = threading.Lock()
@@ -253,8 +261,9 @@ class Holdfast(SyncFacade):
             declared = DeclarationKeeper(
                 client.store, client.dispatcher, self.registry, self.settings
             )
+            timers = () if self.settings.timer_url is None else (self.wake_ups,)
             forgetter = Forgetter(client.store, self.registry)
-            more = (remote.timeouts, remote.breakers, forgetter, declared)
+            more = (remote.timeouts, remote.breakers, forgetter, declared, *timers)
             await maintain(client.store, client.dispatcher, self.settings, more=more)
         finally:
             await remote.close()
@@ -287,6 +296,7 @@ class Holdfast(SyncFacade):
     async def close_async(self) -> None:
         with self._lock:
             connection, self._connection = self._connection, None
+        await self.wake_ups.close()
         if connection is not None:
             await connection.close()
 
@@ -295,6 +305,9 @@ class Holdfast(SyncFacade):
         with self._lock:
             before, self._connection = self._connection, connection
             return before
+
+    async def _store(self) -> Store:
+        return (await self.verbs()).store
 
     def _connected(self) -> AppConnection:
         with self._lock:
@@ -333,6 +346,7 @@ class Holdfast(SyncFacade):
             _LEFT_BEHIND.append(self._connection)
         self._lock = threading.Lock()
         self._connection = None
+        self.wake_ups.forget()
 
     def __enter__(self) -> Self:
         return self.open()

@@ -125,8 +125,12 @@ class Client(QueueVerbs, TreeVerbs, LimitVerbs, EventVerbs):
         installed = self.registry.middleware
         if installed.submit:
             add = partial(self._add, mark=mark, traceparent=traceparent)
-            return await installed.around_submit(calls, add)
-        return await self._add(calls, mark, traceparent)
+            added = await installed.around_submit(calls, add)
+        else:
+            added = await self._add(calls, mark, traceparent)
+        for tell in installed.stored:
+            await tell(added)
+        return added
 
     async def submit_parts(
         self,

@@ -19,6 +19,7 @@
     │   ├── StoreUnavailable      disk full, read-only, locked, server away: nothing was written
     │   ├── SchemaMismatch        the database has another schema version; names the command to run
     │   └── Unsupported           this kind of store, or this executor, cannot do that
+    ├── TimerUnavailable          the timer service did not take it; a later sweep arms it
     ├── ServiceError              a server refused: no or wrong token, too much; or it failed
     ├── ResultTimeout             the result did not come in time (TimeoutError)
     ├── EventTimeout              `ctx.wait_for()`: the event did not come in time (TimeoutError)
@@ -238,6 +239,10 @@ class SchemaMismatch(StoreError):
 
 class Unsupported(StoreError):
     """This kind of store, or the place where the handler runs, cannot do that. Nothing was done."""
+
+
+class TimerUnavailable(HoldfastError):
+    """The timer service cannot be reached, or refuses. A sweep arms later what was not armed."""
 
 
 class ServiceError(HoldfastError):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
@@ -33,6 +34,8 @@ class Registry(Mapping[str, AnyDefinition]):
         """Queues with limits of their own."""
         self.schedules: dict[str, Declaration] = {}
         """What `@app.schedule` declared, by name."""
+        self.schedule_changed: list[Callable[[str, datetime | None], Awaitable[None]]] = []
+        """Told of each schedule that is made, changed or deleted, and when it is due now."""
         self.breakers: dict[Scope, Makers] = {}
         """The breakers of definitions and queues, by whose they are; empty for nearly all apps."""
 

@@ -10,17 +10,24 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
-from math import gcd
 from typing import Final, Protocol
 
 from holdfast.errors import InvalidOption
 from holdfast.recurrence.cron import Cron
 from holdfast.recurrence.elapsed_rule import ElapsedRule
 from holdfast.recurrence.moments import last_instant, local_text, write_moment
-from holdfast.recurrence.rules import Freq, Rule
+from holdfast.recurrence.rules import MOST_COUNTED, Freq, Rule
 from holdfast.recurrence.wall_rule import Run, WallRule
 from holdfast.recurrence.year_days import YearDays, rule_days
-from holdfast.recurrence.zones import DAY, FIRST_INSTANT, Gap, Overlap, Zone, to_wall
+from holdfast.recurrence.zones import (
+    DAY,
+    FIRST_INSTANT,
+    Gap,
+    Overlap,
+    Zone,
+    load_zone,
+    to_wall,
+)
 
 EARLIEST: Final = FIRST_INSTANT + DAY * 366
 
@@ -84,6 +91,8 @@ def _on_the_wall(
         kept = {each - 1 if each > 0 else len(clocks) + each for each in full.bysetpos}
         made.clocks = tuple(clock for n, clock in enumerate(clocks) if n in kept)
         made.positions = ()
+        if not made.clocks:
+            raise _never(rule, f"a day has {len(clocks)} of these, and BYSETPOS asks for more")
     refuse_no_runs(made, rule, until, zone)
     if rule.count is not None:
         made.last_wall = made.nth_wall(rule.count)
@@ -124,30 +133,30 @@ def _elapsed(rule: Rule, start: int, zone: Zone, until: int | None) -> ElapsedRu
         raise _never(rule, "its steps from the start never meet the times of its BY parts")
     refuse_no_runs(made, rule, until, zone)
     if rule.count is not None:
-        last = made.nth(rule.count)
+        if rule.count > MOST_COUNTED and not made.is_plain:
+            raise InvalidOption(
+                "rrule",
+                f"expected COUNT from 1 to {MOST_COUNTED:,} in a {rule.freq} rule with BY parts, "
+                f"got {rule.count}",
+            )
+        try:
+            last = made.nth(rule.count)
+        except OverflowError:
+            raise InvalidOption(
+                "rrule",
+                f"expected a smaller COUNT, as {rule.text} runs too rarely to find its end, "
+                f"got {rule.count}",
+            ) from None
         made.until = last if last is not None else made.until
     return made
 
 
 def _can_meet(rule: ElapsedRule) -> bool:
-    """Whether the steps ever fall on the wanted times of day, under any offset that the zone has.
-
-    Steps of 24 hours from 09:00 come to 09:00 and, over a clock change, to 10:00, but never to 13:00.
-    """
-    if rule.length > 1 or not (rule.hours or rule.minutes or rule.seconds):
-        return True
-    common = gcd(rule.step, DAY)
-    wanted = {
-        (hour * 3600 + minute * 60 + second) % common
-        for hour in rule.hours or range(24)
-        for minute in rule.minutes or range(60)
-        for second in rule.seconds or range(60)
-    }
-    if len(wanted) == common:
-        return True
+    """Whether the steps ever fall on the wanted times of day, under any offset of the zone."""
     month, horizon = 30 * DAY, max(rule.start, 0) + 80 * 365 * DAY
-    offsets = {rule.zone.offset(each) for each in range(rule.start, horizon, month)}
-    return any((rule.anchor + offset) % common in wanted for offset in offsets)
+    if rule.meets(rule.zone.offset(rule.start)):
+        return True
+    return any(rule.meets(rule.zone.offset(each)) for each in range(rule.start, horizon, month))
 
 
 def refuse_no_runs(source: Source, rule: Rule, until: int | None, zone: Zone) -> None:
@@ -216,3 +225,12 @@ def compile_steps(start: int, step: int, zone: Zone) -> ElapsedRule:
     return ElapsedRule(
         zone=zone, start=start, anchor=start, step=step, length=1, unit=1, days=YearDays(None)
     )
+
+
+def forget_zones() -> None:
+    """Read the tz database anew from now on; schedules that exist keep what they have read.
+
+    For processes that outlive an update of it, beside `zoneinfo.ZoneInfo.clear_cache()`.
+    """
+    for kept in (load_zone, compile_rule, compile_cron):
+        kept.cache_clear()

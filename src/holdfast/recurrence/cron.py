@@ -1,13 +1,13 @@
 """Cron lines: five fields, read the way Vixie cron and its Debian descendant read them.
 
 Beside numbers, names, ranges, steps and lists: `L` (the last day of the month), `5L` in the weekday
-field (its last Friday), `5#3` (its third Friday), `15W` (the workday nearest to the 15th), and names
-such as `@daily`.
+field (its last Friday), `5#3` (its third Friday), `15W` (the workday nearest to the 15th), and
+names such as `@daily`.
 
-*Days*: if both day fields are restricted, a day needs to match one of them; a field that starts with
-`*` is unrestricted, and then both must match. *Clock changes*: a line whose hour or minute starts with
-`*` follows elapsed time, so it runs through both passes of a doubled hour; any other line names times
-of day, and follows `gap` and `overlap`.
+*Days*: if both day fields are restricted, a day needs to match one of them; a field that starts
+with `*` is unrestricted, and then both must match. *Clock changes*: a line whose hour or minute
+starts with `*` follows elapsed time, so it runs through both passes of a doubled hour; any other
+line names times of day, and follows `gap` and `overlap`.
 """
 
 from __future__ import annotations
@@ -29,8 +29,11 @@ NICKNAMES: Final = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
-_MONTHS: Final = "JAN FEB MAR APR MAY JUN JUL AUG SEP OCT NOV DEC".split()
-_DAYS: Final = "SUN MON TUE WED THU FRI SAT".split()
+_MONTHS: Final = [
+    *("JAN", "FEB", "MAR", "APR", "MAY", "JUN"),
+    *("JUL", "AUG", "SEP", "OCT", "NOV", "DEC"),
+]
+_DAYS: Final = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
 _RANGE: Final = re.compile(r"(?:\*|(\w{1,3})(?:-(\w{1,3}))?)(?:/([0-9]{1,4}))?", re.ASCII)
 _LAST_WEEKDAY: Final = re.compile(r"(\w{1,3})L", re.ASCII)
 _NTH_WEEKDAY: Final = re.compile(r"(\w{1,3})#([0-9])", re.ASCII)
@@ -41,8 +44,8 @@ _NEAREST: Final = re.compile(r"([0-9]{1,2}|L)W", re.ASCII)
 class Cron:
     """A cron line. Weekdays count from Monday = 0, as Python does; lists are sorted.
 
-    `special_weekdays` holds (ordinal, weekday): (-1, 4) is `5L`, (3, 4) is `5#3`. `nearest` holds the
-    days of `W`, 0 for `LW`. `either_day` says that one matching day field is enough.
+    `special_weekdays` holds (ordinal, weekday): (-1, 4) is `5L`, (3, 4) is `5#3`. `nearest` holds
+    the days of `W`, 0 for `LW`. `either_day` says that one matching day field is enough.
     """
 
     text: str
@@ -84,7 +87,9 @@ class Cron:
 
 
 def _nearest_workday(day: date, wanted: int) -> int:
-    """The workday nearest to a day of that month, without leaving the month; 0 if it has no such day."""
+    """The workday nearest to a day of that month, without leaving the month; 0 if it has no such
+    day.
+    """
     length = month_length(day)
     if wanted > length:
         return 0

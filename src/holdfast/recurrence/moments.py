@@ -1,8 +1,8 @@
 """Reads the dates and times of schedules, in ISO 8601 and in the shorter form of iCalendar.
 
 A moment is one of three things, and stays what it is: a wall time (naive), an instant (with an
-offset or `Z`; kept in UTC), or a date. What a date means depends on where it stands: the end of that
-day for UNTIL, the whole day for EXDATE, the schedule's time of day for RDATE.
+offset or `Z`; kept in UTC), or a date. What a date means depends on where it stands: the end of
+that day for UNTIL, the whole day for EXDATE, the schedule's time of day for RDATE.
 """
 
 from __future__ import annotations

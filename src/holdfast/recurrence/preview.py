@@ -49,7 +49,9 @@ class PreviewRow:
 def preview_rows(
     runs: Runs, after: int, number: int, shown: Zone, rule: Rule | None, start: datetime
 ) -> list[PreviewRow]:
-    """The next runs as rows; `rule` is the only rule of the schedule, spelled out, if there is one."""
+    """The next runs as rows; `rule` is the only rule of the schedule, spelled out, if there is
+    one.
+    """
     rows: list[PreviewRow] = []
     while len(rows) < number and (run := runs.next_after(after)) is not None:
         after = run.instant

@@ -13,7 +13,10 @@ from holdfast.errors import InvalidOption
 from holdfast.recurrence.moments import Moment, read_moment, write_ical
 
 MOST_RUNS: Final = 100_000
-"""The largest COUNT and `max_runs`: the end of such a rule is found once, by counting."""
+"""The largest COUNT and `max_runs`: the end of such a rule is found once, when it is made."""
+
+MOST_COUNTED: Final = 10_000
+"""The same where the end can only be found by going from run to run."""
 
 DAY_NAMES: Final = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 

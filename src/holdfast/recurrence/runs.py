@@ -9,12 +9,14 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import Final
 
 from holdfast.errors import InvalidOption
 from holdfast.recurrence.compiling import Source
 from holdfast.recurrence.elapsed_rule import ElapsedRule
 from holdfast.recurrence.moments import Moment, last_instant, local_text
+from holdfast.recurrence.rules import MOST_COUNTED
 from holdfast.recurrence.wall_rule import Run
 from holdfast.recurrence.zones import (
     DAY,
@@ -24,8 +26,8 @@ from holdfast.recurrence.zones import (
     Overlap,
     Zone,
     to_instant,
+    to_wall,
 )
-from holdfast.recurrence.zones import to_wall
 
 SAMPLE: Final = 600
 """How many runs `shortest_gap` looks at: more than a year of daily ones, so that the changes of the
@@ -101,9 +103,15 @@ class Runs:
 
     def _nth(self, number: int) -> int:
         only = self._sources[0] if len(self._sources) == 1 and not self._dates else None
-        if isinstance(only, ElapsedRule):
+        if isinstance(only, ElapsedRule) and only.is_plain:
             found = only.nth(number)
             return self._last if found is None else found
+        if number > MOST_COUNTED:
+            raise InvalidOption(
+                "max_runs",
+                f"expected a whole number from 1 to {MOST_COUNTED:,} for rules and cron lines, "
+                f"got {number}",
+            )
         instant = FIRST_INSTANT
         for _ in range(number):
             run = self._next(instant)
@@ -154,7 +162,7 @@ class Runs:
                 break
             after = run.instant
             instants.append(after)
-        gaps = [late - early for early, late in zip(instants, instants[1:], strict=False)]
+        gaps = [late - early for early, late in pairwise(instants)]
         shortest = min(gaps, default=None)
         for date in self._dates[:SAMPLE]:
             shortest = self._shorter_beside(date.instant, shortest)
@@ -168,7 +176,7 @@ class Runs:
             beside.append(run.instant)
             if len(beside) > SAMPLE:
                 break
-        gaps = [late - early for early, late in zip(beside[1:], beside[2:], strict=False)]
+        gaps = [late - early for early, late in pairwise(beside[1:])]
         return min([*gaps, *([] if shortest is None else [shortest])], default=None)
 
 

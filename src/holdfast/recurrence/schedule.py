@@ -1,8 +1,8 @@
 """A schedule: when something runs, in somebody's own time.
 
-It is wall time, a zone and rules; instants are worked out when they are asked for, so that an update
-of the tz database moves the runs to where people expect them. Everything here is pure: no clock is
-read, the same schedule gives the same runs.
+It is wall time, a zone and rules; instants are worked out when they are asked for, so that an
+update of the tz database moves the runs to where people expect them. Everything here is pure: no
+clock is read, the same schedule gives the same runs.
 """
 
 from __future__ import annotations
@@ -100,7 +100,8 @@ class Schedule:
         Args:
             text: `FREQ=MONTHLY;BYDAY=-1FR`, with or without `RRULE:`; or several lines.
             dtstart: where it begins, as wall time in `tz` or as an instant; the parts that the rule
-                leaves open (time of day, weekday …) come from it. It runs then only if the rule says so.
+                leaves open (time of day, weekday …) come from it. It runs then only if the rule
+                says so.
             tz: an IANA name; UTC unless `dtstart` or the text says otherwise.
             rdate: more runs: wall times, instants, or dates (at the time of day of `dtstart`).
             exdate: what is left out: wall times, instants, or dates (the whole day).
@@ -114,7 +115,10 @@ class Schedule:
             raise InvalidOption("dtstart", "expected it once, got it in the text and as an option")
         start = block.dtstart if dtstart is None else dtstart
         zone = find_zone(_zone_name(tz, block.tz, start))
-        extra, left_out = [*block.rdate, *_list("rdate", rdate)], [*block.exdate, *_list("exdate", exdate)]
+        extra, left_out = (
+            [*block.rdate, *_list("rdate", rdate)],
+            [*block.exdate, *_list("exdate", exdate)],
+        )
         for name, given in (("rdate", extra), ("exdate", left_out)):
             if len(given) > MOST_DATES:
                 raise InvalidOption(
@@ -185,7 +189,8 @@ class Schedule:
     ) -> Self:
         """Again and again after the same elapsed time, first at `start`.
 
-        Without a start the runs are those of a fixed day: every 15 minutes means on the quarter hour.
+        Without a start the runs are those of a fixed day: every 15 minutes means on the quarter
+        hour.
         """
         zone = find_zone(_zone_name(tz, None, start))
         if max_runs is not None and start is None:
@@ -246,7 +251,8 @@ class Schedule:
     ) -> list[PreviewRow]:
         """The next `n` runs for people to look at, from the first one unless `after` is given.
 
-        Local times are those of `tz`, the schedule's own unless given; flags speak of the schedule's.
+        Local times are those of `tz`, the schedule's own unless given; flags speak of the
+        schedule's.
         """
         if after is None and self.dtstart is None:
             raise InvalidOption("after", "expected a time, as the schedule has no start, got none")
@@ -259,8 +265,8 @@ class Schedule:
     def shortest_gap(self) -> int | None:
         """The seconds between the two closest runs, None if there is one run at most.
 
-        Exact for plain intervals; of other rules the first 600 runs are looked at, which is more than
-        a year of daily ones.
+        Exact for plain intervals; of other rules the first 600 runs are looked at, which is more
+        than a year of daily ones.
         """
         return self._runs.shortest_gap()
 
@@ -274,7 +280,9 @@ class Schedule:
         return self.describe()
 
     def to_json(self) -> dict[str, Any]:
-        """Everything that makes the schedule, as plain JSON; `from_json` gives an equal one back."""
+        """Everything that makes the schedule, as plain JSON; `from_json` gives an equal one
+        back.
+        """
         values: dict[str, Any] = {
             "tz": self.tz,
             "dtstart": None if self.dtstart is None else write_moment(self.dtstart),
@@ -293,7 +301,9 @@ class Schedule:
 
     @classmethod
     def from_json(cls, value: object) -> Self:
-        """The schedule that `to_json` wrote; everything is checked again, unknown keys are refused."""
+        """The schedule that `to_json` wrote; everything is checked again, unknown keys are
+        refused.
+        """
         given = _checked_keys(value)
         kind, tz = Kind(given["kind"]), given.get("tz", "UTC")
         start = given.get("dtstart")

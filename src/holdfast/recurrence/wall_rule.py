@@ -1,8 +1,8 @@
 """A rule of days, weeks, months or years: it follows the clock on the wall.
 
-The search never walks from the start of the rule. It goes to the period (day, week, month, year) of the
-instant asked for, skips by whole intervals, and expands that period: its matching days times its times
-of day. So the answer costs the same after one day and after thirty years.
+The search never walks from the start of the rule. It goes to the period (day, week, month, year) of
+the instant asked for, skips by whole intervals, and expands that period: its matching days times
+its times of day. So the answer costs the same after one day and after thirty years.
 
 Wall times come in order, but near a clock change instants may not: 02:30 becomes 03:30 in the gap
 while 03:10 stays. There, and only there, the search looks at the neighbours as well.
@@ -40,7 +40,9 @@ _CYCLE: Final = {
     Freq.WEEKLY: CYCLE_DAYS // 7,
     Freq.DAILY: CYCLE_DAYS,
 }
-"""How many periods the calendar takes to repeat: so many empty ones in a row, and none will match."""
+"""How many periods the calendar takes to repeat: so many empty ones in a row, and none will
+match.
+"""
 
 LAST_DAY: Final = first_day(LAST_YEAR) + 364
 
@@ -130,7 +132,9 @@ class WallRule:
         return length if not self.positions else len(_places(self.positions, length))
 
     def walls_from(self, wall: int) -> Iterator[int]:
-        """The wall times of the rule in order, from this one on; COUNT ends them, UNTIL does not."""
+        """The wall times of the rule in order, from this one on; COUNT ends them, UNTIL does
+        not.
+        """
         wall = max(wall, self.start)
         idle, most = 0, _CYCLE[self.freq]
         for base, days in self._periods(wall // DAY):

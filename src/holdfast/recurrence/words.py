@@ -130,10 +130,7 @@ def _minds_week_start(rule: Rule) -> bool:
 
 
 def _wall_words(rule: Rule) -> str:
-    if rule.freq in (Freq.DAILY, Freq.WEEKLY):
-        days = _limits(rule)
-    else:
-        days = _days_of_period(rule)
+    days = _limits(rule) if rule.freq in (Freq.DAILY, Freq.WEEKLY) else _days_of_period(rule)
     return f"{days} {clock_times(rule.byhour, rule.byminute, rule.bysecond)}"
 
 
@@ -151,7 +148,7 @@ def _limits(rule: Rule) -> str:
         text += f", only on {_year_days(rule.byyearday)}"
     if rule.bymonth:
         text += f", only in {_months(rule)}"
-    return text + ("," if "," in text else "")
+    return text + ("," if ", only" in text else "")
 
 
 def _days_of_period(rule: Rule) -> str:
@@ -168,19 +165,23 @@ def _days_of_period(rule: Rule) -> str:
         conditions.append(_period_weekdays(rule, first=not conditions))
     if rule.byweekno:
         weeks = _weeks(rule.byweekno)
-        conditions[-1:] = [f"{each} of {weeks}" for each in conditions[-1:]] or [
-            f"a day of {weeks}"
-        ]
+        only_days = len(conditions) == 1 and rule.byday
+        conditions[:] = (
+            [f"{conditions[0]} of {weeks}"] if only_days else [*conditions, f"in {weeks}"]
+        )
     text = f" on {conditions[0]}"
     if place and not rule.byyearday and not rule.byweekno:
         text += place
     elif rule.bymonth:
         text += f" in {_months(rule)}"
-    return text + "".join(f" if it is {each}" for each in conditions[1:])
+    narrowed = "".join(f", if it is {each}" for each in conditions[1:])
+    return f"{text}{narrowed}," if narrowed else text
 
 
 def _period_weekdays(rule: Rule, *, first: bool) -> str:
-    """Weekdays of a month or year, plain and numbered; `first` if nothing has named the days yet."""
+    """Weekdays of a month or year, plain and numbered; `first` if nothing has named the days
+    yet.
+    """
     plain = [day for n, day in rule.byday if n == 0]
     numbered = sorted((pair for pair in rule.byday if pair[0]), key=lambda p: (p[0] < 0, p))
     word = "and" if first else "or"
@@ -260,7 +261,7 @@ def _cron_days(cron: Cron) -> str:
     if len(cron.months) < 12:
         in_months = f" in {numbers(sorted(cron.months), ('', *MONTHS))}"
     if number and weekday:
-        text = f"{number}, or {weekday}" if cron.either_day else f"{number} if it is {weekday[3:]}"
+        text = f"{number}, or {weekday}," if cron.either_day else f"{number} if it is {weekday[3:]}"
     else:
         text = number or weekday
     return (text or ("every day" if in_months else "")) + in_months

@@ -5,7 +5,8 @@ after are leap years (the neighbours matter for week numbers only): 28 kinds of 
 matching days are worked out once per kind and then looked up, and a search for 29 February on a
 Monday costs a glance at each year instead of a walk over its days.
 
-The calendar repeats after 400 years, which are whole weeks. Whatever was not found by then never comes.
+The calendar repeats after 400 years, which are whole weeks. Whatever was not found by then never
+comes.
 """
 
 from __future__ import annotations
@@ -98,7 +99,9 @@ class YearDays:
         return None
 
     def within(self, start: int, end: int) -> tuple[int, ...]:
-        """The matching days from `start` up to `end`, which is not one of them, counted from `start`."""
+        """The matching days from `start` up to `end`, which is not one of them, counted from
+        `start`.
+        """
         found: tuple[int, ...] = ()
         for year in range(max(year_of(start), 1), min(year_of(end - 1), LAST_YEAR) + 1):
             days, ahead = self.of(year), first_day(year) - start
@@ -108,7 +111,9 @@ class YearDays:
 
 
 def rule_days(rule: Rule) -> YearDays:
-    """The days that the BY parts of a rule let through; what they expand from `explicit()` is in."""
+    """The days that the BY parts of a rule let through; what they expand from `explicit()` is
+    in.
+    """
     tests = [
         test
         for test in (
@@ -165,8 +170,8 @@ def _week_test(rule: Rule) -> _Test | None:
 def week_number(day: date, week_start: int) -> tuple[int, int]:
     """The number of a day's week, and how many weeks the year of that week has.
 
-    Week 1 is the first with four days of the year, so the last days of December may be in week 1 and
-    the first of January in week 53.
+    Week 1 is the first with four days of the year, so the last days of December may be in week 1
+    and the first of January in week 53.
     """
     year, start = day.year, _first_week(day.year, week_start)
     if day < start:

@@ -1,12 +1,12 @@
 """Zones: their names, and the way between the time on the wall and the instant.
 
-Inside this package both are whole seconds since 1970: an *instant* counts in UTC, a *wall time* counts
-as if the clock on the wall were UTC. Plain numbers keep the search fast, and make it hard to mix
-them up with datetimes of another zone.
+Inside this package both are whole seconds since 1970: an *instant* counts in UTC, a *wall time*
+counts as if the clock on the wall were UTC. Plain numbers keep the search fast, and make it hard to
+mix them up with datetimes of another zone.
 
-Where the clock jumps, the two part ways. In a *gap* (spring) a wall time never comes; it is read with
-the offset that held before, so 02:30 becomes 03:30 (RFC 5545, 3.3.5). In an *overlap* (autumn) a wall
-time comes twice.
+Where the clock jumps, the two part ways. In a *gap* (spring) a wall time never comes; it is read
+with the offset that held before, so 02:30 becomes 03:30 (RFC 5545, 3.3.5). In an *overlap* (autumn)
+a wall time comes twice.
 """
 
 from __future__ import annotations
@@ -65,8 +65,8 @@ _ABBREVIATIONS: Final = {
     "JST": "Asia/Tokyo",
     "AEST": "Australia/Sydney",
 }
-"""Abbreviations that people write for zones. Some are in the tz database too, but as fixed offsets or
-with the rules of one country: whoever writes them means a place."""
+"""Abbreviations that people write for zones. Some are in the tz database too, but as fixed offsets
+or with the rules of one country: whoever writes them means a place."""
 
 _NO_PLACES: Final = ("posix/", "right/", "localtime", "posixrules", "Factory")
 """Loadable on some systems; `right/` even counts leap seconds, and `localtime` is another one on
@@ -121,7 +121,8 @@ class Zone:
         return max(abs(here - before), abs(here - after))
 
     def change_between(self, early: int, late: int) -> int:
-        """The first instant with the offset of `late`, given that the offset changes once between."""
+        """The first instant with the offset of `late`, given that the offset changes once
+        between."""
         target = self.offset(late)
         while late - early > 1:
             middle = (early + late) // 2
@@ -154,11 +155,12 @@ def find_zone(name: object, *, recurring: bool = True, field: str = "tz") -> Zon
             f"expected a place, got the abbreviation {name!r}, which does not say when its clocks "
             f"change. Did you mean {place}? UTC is accepted too.",
         )
-    return _load(name, field)
+    return load_zone(name, field)
 
 
 @lru_cache(maxsize=1024)
-def _load(name: str, field: str) -> Zone:
+def load_zone(name: str, field: str) -> Zone:
+    """Read a zone of the tz database, once."""
     try:
         if name.startswith(_NO_PLACES):
             raise ValueError(name)
@@ -217,8 +219,8 @@ def tz_version() -> str:
     """Which tz database is in use: `2026f` from the package `tzdata`, or `2025b (system)`.
 
     Python looks at the system's files first (`zoneinfo.TZPATH`); set `PYTHONTZPATH=""` to use the
-    package on every machine of a fleet. Runs that were computed ahead are worth computing again when
-    this text changes.
+    package on every machine of a fleet. Runs that were computed ahead are worth computing again
+    when this text changes.
     """
     for folder in map(Path, zoneinfo.TZPATH):
         if (folder / "Europe/London").is_file():

@@ -111,6 +111,7 @@ class Book:
                 "name", f"there is a schedule {series.id!r} already; update it, or choose another"
             ) from None
         log.info("schedule.created", schedule=series.id, next=series.next_at)
+        await self._tell(series.id, series.due_at)
         return series
 
     def made(
@@ -266,6 +267,7 @@ class Book:
         if record is None:
             return False
         await self._commit(Delete(SERIES, name))
+        await self._tell(name, None)
         log.info("schedule.deleted", schedule=name)
         return True
 
@@ -352,6 +354,7 @@ class Book:
                 await self._commit(changed.put(record.version))
             except RecordConflict:
                 continue
+            await self._tell(name, changed.due_at)
             return changed
 
     async def _read(self, name: str) -> tuple[Series, Record]:
@@ -359,6 +362,10 @@ class Book:
         if record is None:
             raise ScheduleNotFound(name)
         return load_series(record), record
+
+    async def _tell(self, name: str, due_at: datetime | None) -> None:
+        for hear in self.registry.schedule_changed:
+            await hear(name, due_at)
 
     async def _commit(self, change: Put | Delete) -> None:
         await self.store.commit(Changes(uuid4().hex, records=[change]))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -24,7 +24,7 @@ from holdfast.core.flow import Flow, ScheduledRun, with_flow
 from holdfast.core.gate import Gate, GateKind
 from holdfast.core.record import Changes, Delete, Put, Record
 from holdfast.core.schedule_state import TAG, schedule_tag
-from holdfast.core.task import NewTask, Reason, State, TaskId
+from holdfast.core.task import Added, NewTask, Reason, State, TaskId
 from holdfast.definitions.new_tasks import TaskMaker
 from holdfast.errors import InvalidOption, RecordConflict
 from holdfast.flow.results import read_tasks
@@ -54,6 +54,8 @@ log = EventLog("holdfast.schedules")
 
 AT_A_TIME: Final = 200
 PAGE: Final = 1000
+LONGEST_REST: Final = 1.0
+"""Seconds after which schedules are noticed that others have made."""
 LEASE: Final = 30.0
 """Seconds that whoever took a series has to fire it before another one may."""
 _IN_TURN: Final = (Overlap.QUEUE_ONE, Overlap.QUEUE_ALL, Overlap.CANCEL_RUNNING)
@@ -69,12 +71,20 @@ class _Fired(NamedTuple):
 class Firer:
     """A maintenance agent."""
 
-    def __init__(self, store: Store, dispatcher: Dispatcher, settings: Settings) -> None:
+    def __init__(
+        self,
+        store: Store,
+        dispatcher: Dispatcher,
+        settings: Settings,
+        *,
+        stored: Sequence[Callable[[Sequence[Added]], Awaitable[None]]] = (),
+    ) -> None:
+        """`stored` are told of the tasks that were submitted."""
         self._store = store
         self._dispatcher = dispatcher
+        self._stored = stored
         self._maker = TaskMaker(settings)
         self._keep = settings.retention
-        self._poll = settings.poll
         self._window = settings.idempotency_window
         self._hurry = asyncio.Event()
         self._is_retimed = False
@@ -85,7 +95,7 @@ class Firer:
             await self.retime()
             self._is_retimed = True
         next_due = await self.round()
-        rest = self._poll if next_due is None else min(self._poll, next_due)
+        rest = LONGEST_REST if next_due is None else min(LONGEST_REST, next_due)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._hurry.wait(), rest)
         self._hurry.clear()
@@ -206,7 +216,9 @@ class Firer:
         records = [record for each in fired for record in each.records]
         if not records:
             return
-        await self._store.commit(Changes(uuid4().hex, tasks, records, self._window))
+        added = await self._store.commit(Changes(uuid4().hex, tasks, records, self._window))
+        for tell in self._stored if added else ():
+            await tell(added)
         if tasks:
             self._dispatcher.added(work_for(tasks))
             counted = Counter(task.queue for task in tasks)

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -158,7 +159,7 @@ def load_series(record: Record) -> Series:
     said: dict[str, Json] = orjson.loads(record.document)
     mode, most, window = said["catch_up"]
     said |= {
-        "rule": Schedule.from_json(said["rule"]),
+        "rule": _rule(orjson.dumps(said["rule"])),
         "template": load_template(said["template"]),
         "status": Status(said["status"]),
         "overlap": Overlap(said["overlap"]),
@@ -170,6 +171,12 @@ def load_series(record: Record) -> Series:
     for name in ("paused_until", "next_at", "last_at", "created_at", "updated_at"):
         said[name] = None if said[name] is None else datetime.fromisoformat(said[name])
     return Series(**said)
+
+
+@lru_cache(maxsize=4096)
+def _rule(said: bytes) -> Schedule:
+    """To work out when a rule runs takes a while, and many series have the same."""
+    return Schedule.from_json(orjson.loads(said))
 
 
 def failed_document(record: Record, note: str) -> str:

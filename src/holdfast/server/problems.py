@@ -93,6 +93,7 @@ KINDS: Final[Mapping[type[HoldfastError], ProblemKind]] = {
     errors.WorkerNotFound: ProblemKind(404, "worker_not_found"),
     errors.StoreUnavailable: ProblemKind(503, "store_unavailable"),
     errors.SchemaMismatch: ProblemKind(503, "schema_mismatch"),
+    errors.TimerUnavailable: ProblemKind(503, "timer_unavailable"),
     errors.Unsupported: ProblemKind(409, "unsupported"),
     errors.ResultTimeout: ProblemKind(409, "result_timeout"),
     errors.TaskUnsuccessful: ProblemKind(409, "task_unsuccessful"),

@@ -64,9 +64,9 @@ def until_of(parts: dict[str, str], zone: ZoneInfo) -> datetime | None:
     if text.endswith("Z"):
         return datetime.strptime(text, "%Y%m%dT%H%M%SZ").replace(tzinfo=UTC)
     if "T" in text:
-        local = datetime.strptime(text, "%Y%m%dT%H%M%S")  # noqa: DTZ007
+        local = datetime.strptime(text, "%Y%m%dT%H%M%S")
         return instants(local, zone, "shift", "first")[0]
-    local = datetime.strptime(text, "%Y%m%d") + timedelta(hours=23, minutes=59, seconds=59)  # noqa: DTZ007
+    local = datetime.strptime(text, "%Y%m%d") + timedelta(hours=23, minutes=59, seconds=59)
     return max(local.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
 
 
@@ -231,9 +231,9 @@ def passes(
     parts: dict[str, str], dtstart: datetime, instant: datetime, start: datetime, zone: ZoneInfo
 ) -> bool:
     local = instant.astimezone(zone)
-    if parts["FREQ"] == "HOURLY" and "BYMINUTE" not in parts:
-        if (instant - start) % timedelta(hours=1):
-            return False
+    pinned = parts["FREQ"] == "HOURLY" and "BYMINUTE" not in parts
+    if pinned and (instant - start) % timedelta(hours=1):
+        return False
     for name, value in (
         ("BYMONTH", local.month),
         ("BYHOUR", local.hour),

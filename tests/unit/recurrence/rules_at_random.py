@@ -91,7 +91,9 @@ def _listed(name: str, values: set[int]) -> str:
     return f"{name}={','.join(map(str, sorted(values)))}"
 
 
-def _some(name: str, low: int, high: int, *, signed: bool = False, most: int = 4) -> st.SearchStrategy[str]:
+def _some(
+    name: str, low: int, high: int, *, signed: bool = False, most: int = 4
+) -> st.SearchStrategy[str]:
     values = st.integers(low, high)
     if signed:
         values = values | st.integers(-high, -low)

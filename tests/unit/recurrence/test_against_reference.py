@@ -7,7 +7,6 @@ from bisect import bisect_right
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-import pytest
 from dateutil.rrule import rrulestr
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 from holdfast.errors import InvalidOption
 from holdfast.recurrence import Schedule
 
+from .dates import LONG_AGO
 from .reference import expand, instants
 from .rules_at_random import Case, cases
 
@@ -31,12 +31,13 @@ def schedule_of(case: Case) -> Schedule | None:
             case.text, dtstart=case.dtstart, tz=case.tz, gap=case.gap, overlap=case.overlap
         )
     except InvalidOption as refusal:
-        assert "never" in str(refusal) or "does not run by then" in str(refusal)
-        return None
+        if "never" in str(refusal) or "does not run by then" in str(refusal):
+            return None
+        raise
 
 
 def runs_of(schedule: Schedule, end: datetime) -> list[datetime]:
-    return schedule.between(datetime(1, 2, 1, tzinfo=UTC), end, limit=100_000)
+    return schedule.between(LONG_AGO, end, limit=100_000)
 
 
 @UNHURRIED
@@ -62,7 +63,7 @@ def test_runs_are_those_of_the_slow_reference(case: Case, probe: float) -> None:
         assert schedule.next_after(after) == expected[place]
 
 
-@UNHURRIED
+@settings(UNHURRIED, max_examples=40)
 @given(case=cases(freqs=("YEARLY", "MONTHLY", "WEEKLY", "DAILY"), end=False))
 def test_wall_times_are_those_of_dateutil(case: Case) -> None:
     # Where dateutil is known to differ from the RFC: a first partial week under BYSETPOS, week
@@ -71,7 +72,7 @@ def test_wall_times_are_those_of_dateutil(case: Case) -> None:
     assume("BYWEEKNO" not in case.text or "BYDAY" in case.text)
     days = re.search("BYDAY=([^;]*)", case.text)
     assume(days is None or len({len(each) > 2 for each in days[1].split(",")}) == 1)
-    horizon = case.dtstart + timedelta(days=min(case.days, 2000))
+    horizon = case.dtstart + timedelta(days=min(case.days, 1000))
     expected = rrulestr(case.text, dtstart=case.dtstart).between(
         case.dtstart, horizon - timedelta(seconds=1), inc=True
     )
@@ -104,17 +105,16 @@ def test_the_next_run_is_the_same_however_it_is_reached(case: Case, days: int) -
         assert Schedule.from_json(schedule.to_json()).next_after(after) == following
 
 
-@pytest.mark.parametrize("count", [1, 2, 7, 40])
 @UNHURRIED
-@given(case=cases(end=False))
-def test_count_keeps_the_first_matches_and_nothing_else(count: int, case: Case) -> None:
-    endless = schedule_of(case)
-    assume(endless is not None and case.gap == "shift" and case.overlap == "first")
-    assume(case.tz == "UTC")  # elsewhere two matches may meet in one instant
-    assert endless is not None
-    counted = Schedule.rrule(f"{case.text};COUNT={count}", dtstart=case.dtstart, tz=case.tz)
+@given(case=cases(end=False), count=st.integers(1, 60))
+def test_count_keeps_the_first_matches_and_nothing_else(case: Case, count: int) -> None:
+    # In UTC: elsewhere two matches may meet in one instant.
+    try:
+        endless = Schedule.rrule(case.text, dtstart=case.dtstart)
+    except InvalidOption:
+        return
     far = datetime(9000, 1, 1, tzinfo=UTC)
 
-    assert runs_of(counted, far) == endless.between(
-        datetime(1, 2, 1, tzinfo=UTC), far, limit=count
-    )
+    counted = Schedule.rrule(f"{case.text};COUNT={count}", dtstart=case.dtstart)
+
+    assert runs_of(counted, far) == endless.between(LONG_AGO, far, limit=count)

