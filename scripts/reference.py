@@ -29,6 +29,7 @@ from holdfast.core.priority import NUMBERS
 from holdfast.core.task import AttemptEnd, Cause, Priority, Reason, State
 from holdfast.definitions.options import BatchKeywords, SubmitKeywords
 from holdfast.definitions.submittable import Submittable
+from holdfast.http.client import ServerSchedules
 from holdfast.server.access import TABLE
 from holdfast.server.app import create_app
 from holdfast.server.problems import KINDS
@@ -167,7 +168,6 @@ MEANINGS = {
     "lease": "a worker silent for this long is lost, and its tasks start elsewhere",
     "heartbeat": "how often a worker says that it is alive",
     "sweep": "how often a worker looks for lost workers and old history",
-    "schedule_floor": "the least time between two runs of a schedule",
     "poll": "how often an idle worker looks for work that nobody woke it for",
     "retry_base": "wait after the first failed attempt",
     "retry_multiplier": "how much longer each further wait is",
@@ -195,6 +195,7 @@ MEANINGS = {
     "include": "modules with tasks, imported by workers and servers (`--include` adds more)",
     "capabilities": "what a worker can do (`--capability`)",
     "open_queues": "queues that take task types this process does not define, for HTTP workers",
+    "schedule_floor": "a schedule whose runs are closer together is refused",
     "max_body": "largest request body the server reads; a stream of lines may be longer",
     "max_connections": "clients connected to one server at once; then idle ones make way",
     "rate_limit": "requests a second per token, then 429; `0` for no limit",
@@ -441,6 +442,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "handle": members(holdfast.Handle),
     "context": members(holdfast.Context),
     "http-client": members(holdfast.HttpClient),
+    "http-schedules": members(ServerSchedules),
 }
 
 

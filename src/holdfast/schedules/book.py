@@ -387,7 +387,9 @@ class Book:
         if not tasks:
             return []
         window, new = self.settings.idempotency_window, firer.with_notices(tasks)
-        await self.store.commit(Changes(uuid4().hex, new, said, window))
+        added = await self.store.commit(Changes(uuid4().hex, new, said, window))
+        for tell in self.registry.middleware.stored:
+            await tell(added)
         self.dispatcher.added(work_for(new))
         return [task.id for task in tasks]
 

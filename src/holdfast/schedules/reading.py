@@ -36,7 +36,9 @@ def read_schedule_name(value: object) -> str:
     """The name of a schedule. Servers have it in their paths, beside a few words of their own."""
     name = read_name("name", value)
     if "/" in name or name in RESERVED:
-        raise InvalidOption("name", f"expected no slash, and none of {RESERVED}, got {name!r}")
+        raise InvalidOption(
+            "name", f"expected no slash, and none of {', '.join(RESERVED)}, got {name!r}"
+        )
     return name
 
 

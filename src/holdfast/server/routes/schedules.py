@@ -334,6 +334,8 @@ def _refusal(error: InvalidOption, wanted: Mapping[str, Any]) -> Refused:
     if error.option == "name" and _TAKEN in str(error):
         return Refused(409, "schedule_exists", str(error), field="name")
     refused = refusal_of(error)
+    if error.option == "name":  # elsewhere that is a task's
+        refused.field = "name"
     if error.option == "rule":  # by the word that said it
         refused.field = next((word for word in KINDS if word in wanted), "rule")
     return refused
