@@ -17,6 +17,7 @@ from bench import (
     mongo,
     pinned,
     rounds,
+    schedules,
     sqlite,
     storms,
     tables,
@@ -150,6 +151,11 @@ def _flows(run: Run) -> Found:
     return Found(body, [asdict(one) for one in found])
 
 
+def _schedules(run: Run) -> Found:
+    found = _on_both(run, schedules.measure)
+    return Found(schedules.text(found, run.size), [asdict(one) for one in found])
+
+
 def _on_both(run: Run, measure: Callable[[str, Callable[[], str], Size], T]) -> list[T]:
     """Measured on PostgreSQL and on SQLite, on fresh stores as often as asked for."""
     run.versions.append(f"SQLite {sqlite3.sqlite_version}")
@@ -212,6 +218,7 @@ PARTS = (
     _one("bloat", "PostgreSQL: bloat", _bloat, lengthy=True),
     _one("storms", "Storms: retries, requeues and cancels in masses", _storms),
     _one("flows", "Work made of work: groups, chains, steps", _flows),
+    _one("schedules", "Schedules: many due at once", _schedules),
     _one("service", "The service, on PostgreSQL", _service),
     _one("sqlite", "SQLite", _sqlite),
     _one("mongo", "MongoDB", _mongo),

@@ -97,14 +97,15 @@ def _drain(url: str) -> float:
 def _first_wait(url: str, tasks: int) -> float:
     _act(url, "shared", tasks)
     command = [sys.executable, "-m", "holdfast", "worker", "bench.storm_tasks:app"]
-    with subprocess.Popen(command, env=_environment(url), stderr=subprocess.DEVNULL) as worker:
+    with subprocess.Popen(command, env=environment_of(url), stderr=subprocess.DEVNULL) as worker:
         try:
             return float(_act(url, "first", 0)) * 1000
         finally:
             worker.terminate()
 
 
-def _environment(url: str) -> dict[str, str]:
+def environment_of(url: str) -> dict[str, str]:
+    """The variables for this store."""
     path = f"{ROOT}{os.pathsep}{ROOT / 'src'}"
     return os.environ | VARIABLES | {"HOLDFAST_URL": url, "PYTHONPATH": path}
 
@@ -113,7 +114,7 @@ def run_module(url: str, *module: str) -> str:
     """Run a module with this store; what it printed."""
     ran = subprocess.run(
         [sys.executable, "-m", *module],
-        env=_environment(url),
+        env=environment_of(url),
         capture_output=True,
         text=True,
         timeout=PATIENCE,

@@ -29,6 +29,7 @@ from holdfast.core.priority import NUMBERS
 from holdfast.core.task import AttemptEnd, Cause, Priority, Reason, State
 from holdfast.definitions.options import BatchKeywords, SubmitKeywords
 from holdfast.definitions.submittable import Submittable
+from holdfast.http.client import ServerSchedules
 from holdfast.server.access import TABLE
 from holdfast.server.app import create_app
 from holdfast.server.problems import KINDS
@@ -194,6 +195,7 @@ MEANINGS = {
     "include": "modules with tasks, imported by workers and servers (`--include` adds more)",
     "capabilities": "what a worker can do (`--capability`)",
     "open_queues": "queues that take task types this process does not define, for HTTP workers",
+    "schedule_floor": "a schedule whose runs are closer together is refused",
     "max_body": "largest request body the server reads; a stream of lines may be longer",
     "max_connections": "clients connected to one server at once; then idle ones make way",
     "rate_limit": "requests a second per token, then 429; `0` for no limit",
@@ -202,6 +204,10 @@ MEANINGS = {
     "or their port is neither 80 nor 443",
     "callback_previous_secret": "signs callbacks too, while receivers learn the new secret",
     "callback_secret": "signs callbacks",
+    "timer_url": "who calls the server at a given time, where no process is always there: "
+    "`gcloud://project/location/queue?target=https://…/v1/tasks/execute`",
+    "timer_previous_secret": "holds too for the calls of timers, while those signed by it wait",
+    "timer_secret": "signs the calls of timers",
     "log_level": "least that is logged (`--log-level`): `debug`, `info`, `warning`, `error`",
     "log_format": "`text`, or `json` for one object a line (`--json`)",
 }
@@ -436,6 +442,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "handle": members(holdfast.Handle),
     "context": members(holdfast.Context),
     "http-client": members(holdfast.HttpClient),
+    "http-schedules": members(ServerSchedules),
 }
 
 

@@ -31,6 +31,7 @@ from holdfast.errors import (
     PayloadRefused,
     ResultTimeout,
     Retry,
+    ScheduleNotFound,
     SchemaMismatch,
     ServiceError,
     Snooze,
@@ -74,6 +75,9 @@ if typing.TYPE_CHECKING:
         task,
     )
     from holdfast.http.client import HttpClient
+    from holdfast.recurrence import Schedule, every, rrule
+    from holdfast.schedules.occurrence import Occurrence
+    from holdfast.schedules.series import Series
     from holdfast.settings import Settings
 
 _HOMES = {
@@ -103,6 +107,9 @@ _HOMES = {
         "task",
     ),
     "holdfast.http.client": ("HttpClient",),
+    "holdfast.recurrence": ("Schedule", "every", "rrule"),
+    "holdfast.schedules.occurrence": ("Occurrence",),
+    "holdfast.schedules.series": ("Series",),
     "holdfast.settings": ("Settings",),
     "holdfast.filters": ("where",),
 }
@@ -144,6 +151,7 @@ __all__ = [
     "NextSubmit",
     "NonDeterministic",
     "NotInitialised",
+    "Occurrence",
     "Outcome",
     "Page",
     "PayloadRefused",
@@ -152,7 +160,10 @@ __all__ = [
     "ResultTimeout",
     "Retry",
     "RetryPolicy",
+    "Schedule",
+    "ScheduleNotFound",
     "SchemaMismatch",
+    "Series",
     "ServiceError",
     "Settings",
     "Settlement",
@@ -175,6 +186,7 @@ __all__ = [
     "chain",
     "chord",
     "context",
+    "every",
     "exponential",
     "fixed",
     "get_task",
@@ -184,6 +196,7 @@ __all__ = [
     "list_tasks",
     "list_tasks_sync",
     "result_of",
+    "rrule",
     "run_worker",
     "submit_task",
     "submit_task_sync",

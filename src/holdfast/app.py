@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import cached_property, partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack
 from weakref import WeakSet
@@ -21,7 +22,9 @@ from holdfast.asyncio_tools.bridge import at_exit
 from holdfast.client import Client
 from holdfast.core.task import Json, Task
 from holdfast.definitions.call import Call, submit_calls, submit_calls_async
+from holdfast.definitions.declaration import Declaration, ScheduleKeywords
 from holdfast.definitions.define import Decorator
+from holdfast.definitions.definition import Definition
 from holdfast.definitions.gate_makers import read_queue
 from holdfast.definitions.handle import Handle, TaskRef
 from holdfast.definitions.limits import LimitKeywords
@@ -32,9 +35,12 @@ from holdfast.errors import HoldfastError, InvalidOption
 from holdfast.filters import read_id
 from holdfast.settings import Names, Settings, SettingsKeywords
 from holdfast.sync_facade import SyncFacade
-from holdfast.wiring import open_dispatcher, open_store
+from holdfast.timers.wake_ups import WakeUps
+from holdfast.wiring import open_dispatcher, open_store, open_timer
 
 if TYPE_CHECKING:
+    from holdfast.app_schedules import AppSchedules
+    from holdfast.ports.store import Store
     from holdfast.worker.discovery import Autodiscovery
     from holdfast.worker.worker import Worker
 
@@ -42,6 +48,7 @@ __all__ = ["Holdfast", "open_dispatcher", "open_store"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
+D = TypeVar("D", bound=Definition[..., Any, Any])
 M = TypeVar("M", bound=Middleware | type[Middleware])
 
 
@@ -56,6 +63,12 @@ class Holdfast(SyncFacade):
     def __init__(self, **settings: Unpack[SettingsKeywords]) -> None:
         self.settings = Settings.load(**settings)
         self.registry = Registry()
+        self.wake_ups = WakeUps(self._store, partial(open_timer, self.settings))
+        if self.settings.timer_url is not None:
+            from holdfast.timers.schedules import wake_schedules  # noqa: PLC0415 - few need it
+
+            wake_schedules(self)
+        """What timers call for (`timer_url`), in deployments where nobody is always there."""
         self._searches: list[Autodiscovery] = []
         self._connection: AppConnection | None = None
         self._lock = threading.Lock()
@@ -81,6 +94,55 @@ class Holdfast(SyncFacade):
         these. Said again, it replaces what was said before.
         """
         self.registry.set_queue(name, read_queue(name, limits))
+
+    @cached_property
+    def schedules(self) -> AppSchedules:
+        """Schedules: `app.schedules.create(report.call(7), "0 9 * * 1-5", tz="Europe/Berlin")`."""
+        from holdfast.app_schedules import AppSchedules  # noqa: PLC0415 - others should not pay
+
+        return AppSchedules(self)
+
+    def schedule(
+        self,
+        rule: object,
+        /,
+        *,
+        tz: str | None = None,
+        name: str | None = None,
+        arguments: Mapping[str, Json] | None = None,
+        **words: Unpack[ScheduleKeywords],
+    ) -> Callable[[D], D]:
+        """Run a task by a rule: `@app.schedule("0 9 * * 1-5", tz="Europe/Berlin")` above
+        `@app.task`. Any worker fires it. Workers bring it into the store when they start; what is
+        no longer declared goes, what people have edited stays.
+        """
+
+        from holdfast.schedules.reading import check_words, read_rule  # noqa: PLC0415 - as above
+
+        read = read_rule(rule, tz)
+        check_words(words)
+
+        def declare(definition: D) -> D:
+            if not isinstance(definition, Definition):
+                raise InvalidOption(
+                    "schedule", "expected a task: write @app.schedule(…) above @app.task"
+                )
+            called = definition.name if name is None else name
+            if called in self.registry.schedules:
+                raise InvalidOption(
+                    "name", f"there is a schedule {called!r} in the code already; choose another"
+                )
+            self.registry.schedules[called] = Declaration(
+                name=called,
+                task=definition.name,
+                rule=read,
+                arguments=arguments or {},
+                words=words,
+                module=definition.handler.__module__,
+            )
+            return definition
+
+        return declare
 
     def autodiscover(self, packages: Names, related_name: str | None = None) -> None:
         """Take the tasks of every module of a package, or of several: `app.autodiscover("orders")`.
@@ -193,13 +255,19 @@ class Holdfast(SyncFacade):
         """Rescue the tasks of lost workers and prune old history until cancelled, as every worker
         does beside its work: for a process that runs none, such as a server.
         """
-        from holdfast.worker.maintenance.forgetter import Forgetter  # noqa: PLC0415 - few need it
+        from holdfast.schedules.declared import DeclarationKeeper  # noqa: PLC0415 - few need it
+        from holdfast.worker.maintenance.forgetter import Forgetter  # noqa: PLC0415
         from holdfast.worker.maintenance.loop import maintain  # noqa: PLC0415
 
         client = await self.verbs()
         remote = client.remote
         try:
-            more = (remote.timeouts, remote.breakers, Forgetter(client.store, self.registry))
+            declared = DeclarationKeeper(
+                client.store, client.dispatcher, self.registry, self.settings
+            )
+            timers = () if self.settings.timer_url is None else (self.wake_ups,)
+            forgetter = Forgetter(client.store, self.registry)
+            more = (remote.timeouts, remote.breakers, forgetter, declared, *timers)
             await maintain(client.store, client.dispatcher, self.settings, more=more)
         finally:
             await remote.close()
@@ -232,6 +300,7 @@ class Holdfast(SyncFacade):
     async def close_async(self) -> None:
         with self._lock:
             connection, self._connection = self._connection, None
+        await self.wake_ups.close()
         if connection is not None:
             await connection.close()
 
@@ -240,6 +309,9 @@ class Holdfast(SyncFacade):
         with self._lock:
             before, self._connection = self._connection, connection
             return before
+
+    async def _store(self) -> Store:
+        return (await self.verbs()).store
 
     def _connected(self) -> AppConnection:
         with self._lock:
@@ -278,6 +350,7 @@ class Holdfast(SyncFacade):
             _LEFT_BEHIND.append(self._connection)
         self._lock = threading.Lock()
         self._connection = None
+        self.wake_ups.forget()
 
     def __enter__(self) -> Self:
         return self.open()

@@ -59,6 +59,7 @@ from holdfast.tokens import Tokens
 
 if TYPE_CHECKING:
     from holdfast.remote import RemoteWorkers
+    from holdfast.schedules.book import Book
 
 log = EventLog("holdfast.client")
 
@@ -90,6 +91,13 @@ class Client(QueueVerbs, TreeVerbs, LimitVerbs, EventVerbs):
         self._announcer = Announcer(log)
 
     @cached_property
+    def schedules(self) -> Book:
+        """The verbs of schedules."""
+        from holdfast.schedules.book import Book  # noqa: PLC0415 - others should not pay
+
+        return Book(self.store, self.dispatcher, self.registry, self.settings, self._maker)
+
+    @cached_property
     def remote(self) -> RemoteWorkers:
         """The verbs of workers over HTTP. Only a server needs it."""
         from holdfast.remote import RemoteWorkers  # noqa: PLC0415 - others should not pay
@@ -117,8 +125,12 @@ class Client(QueueVerbs, TreeVerbs, LimitVerbs, EventVerbs):
         installed = self.registry.middleware
         if installed.submit:
             add = partial(self._add, mark=mark, traceparent=traceparent)
-            return await installed.around_submit(calls, add)
-        return await self._add(calls, mark, traceparent)
+            added = await installed.around_submit(calls, add)
+        else:
+            added = await self._add(calls, mark, traceparent)
+        for tell in installed.stored:
+            await tell(added)
+        return added
 
     async def submit_parts(
         self,

@@ -19,6 +19,7 @@
     │   ├── StoreUnavailable      disk full, read-only, locked, server away: nothing was written
     │   ├── SchemaMismatch        the database has another schema version; names the command to run
     │   └── Unsupported           this kind of store, or this executor, cannot do that
+    ├── TimerUnavailable          the timer service did not take it; a later sweep arms it
     ├── ServiceError              a server refused: no or wrong token, too much; or it failed
     ├── ResultTimeout             the result did not come in time (TimeoutError)
     ├── EventTimeout              `ctx.wait_for()`: the event did not come in time (TimeoutError)
@@ -118,6 +119,16 @@ class TaskNotFound(HoldfastError, LookupError):
             "its history was pruned (`retention`). Check the id and the store's URL."
         )
         self.task_id = task_id
+
+
+class ScheduleNotFound(HoldfastError, LookupError):
+    """No schedule of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"no schedule {name!r} in this store. `holdfast schedule list` shows them."
+        )
+        self.name = name
 
 
 class UnknownTask(HoldfastError, LookupError):
@@ -228,6 +239,10 @@ class SchemaMismatch(StoreError):
 
 class Unsupported(StoreError):
     """This kind of store, or the place where the handler runs, cannot do that. Nothing was done."""
+
+
+class TimerUnavailable(HoldfastError):
+    """The timer service cannot be reached, or refuses. A sweep arms later what was not armed."""
 
 
 class ServiceError(HoldfastError):

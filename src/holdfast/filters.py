@@ -11,6 +11,7 @@ from holdfast.core.ids import is_task_id
 from holdfast.core.keys import by_stored_key
 from holdfast.core.lifecycle import OTHER_WORDS
 from holdfast.core.query import TaskFilter
+from holdfast.core.schedule_state import schedule_tag
 from holdfast.core.task import Priority, State, TaskId, WorkerId
 from holdfast.definitions import readers
 from holdfast.definitions.handle import TaskRef
@@ -30,6 +31,7 @@ def page_size(limit: int) -> int:
 class FilterKeywords(TypedDict, total=False):
     """Every word given must match. `state` may be several; other products' words are understood.
     `name` may be the end of the name of a task that the app knows: `mail` finds `shop.mail`.
+    `schedule` finds the runs of one, by the tag that they have; so it goes with no other `tag`.
 
     The times are aware datetimes, or ISO text with an offset.
     """
@@ -40,6 +42,7 @@ class FilterKeywords(TypedDict, total=False):
     queue: str | None
     priority: str | Priority | None
     tag: str | None
+    schedule: str | None
     owner: str | None
     worker_id: str | None
     lock: str | None
@@ -63,6 +66,8 @@ JSON_WORDS: Final = {
     "delay": "delay_seconds",
     "expires": "expires_at",
     "callback": "callback_url",
+    "jitter": "jitter_seconds",
+    "catch_up_window": "catch_up_window_seconds",
 }
 """Filter words and options that are others in queries and bodies of the API."""
 
@@ -74,6 +79,10 @@ def where(**words: Unpack[FilterKeywords]) -> TaskFilter:
     fields: dict[str, Any] = {
         name: _READERS.get(name, readers.read_key)(name, value) for name, value in given.items()
     }
+    if "schedule" in fields:
+        if "tag" in fields:
+            raise InvalidOption("schedule", "give a schedule or a tag: its runs are found by one")
+        fields["tag"] = schedule_tag(fields.pop("schedule"))
     if "state" in fields:
         fields["states"] = fields.pop("state")
         if _means_timeout(given["state"]):

@@ -70,6 +70,7 @@ class SettingsKeywords(TypedDict, total=False):
     retention: Duration | None
     dead_letter_retention: Duration | None
     idempotency_window: Duration | None
+    schedule_floor: Duration | None
     worker_name: str | None
     queues: Names | None
     concurrency: int | None
@@ -83,6 +84,9 @@ class SettingsKeywords(TypedDict, total=False):
     callback_hosts: Names | None
     callback_previous_secret: str | None
     callback_secret: str | None
+    timer_url: str | None
+    timer_previous_secret: str | None
+    timer_secret: str | None
     log_level: str | None
     log_format: str | None
     processor_interval: Duration | None
@@ -112,6 +116,12 @@ def _url(value: object, such_as: str = "'sqlite:///holdfast.db'") -> str:
 
 def _redis_url(value: object) -> str:
     return _url(value, such_as="'redis://localhost:6379' (leave it out to work without Redis)")
+
+
+def _timer_url(value: object) -> str:
+    return _url(
+        value, such_as="'gcloud://project/location/queue?target=https://…/v1/tasks/execute'"
+    )
 
 
 def _duration(value: object) -> float:
@@ -278,6 +288,7 @@ class Settings:
     retention: float = _setting(parse_duration, 7 * 86_400.0)
     dead_letter_retention: float = _setting(parse_duration, 30 * 86_400.0)
     idempotency_window: float = _setting(parse_duration, 86_400.0)
+    schedule_floor: float = _setting(_duration, 1.0)
     worker_name: str | None = _setting(_worker_name, None)
     queues: tuple[str, ...] = _setting(_queues, ("default",))
     concurrency: int = _setting(_whole(1), 10)
@@ -291,6 +302,9 @@ class Settings:
     callback_hosts: frozenset[str] = _setting(_name_set, frozenset())
     callback_previous_secret: str | None = _setting(_secret, None, secret=True)
     callback_secret: str | None = _setting(_secret, None, secret=True)
+    timer_url: str | None = _setting(_timer_url, None)
+    timer_previous_secret: str | None = _setting(_secret, None, secret=True)
+    timer_secret: str | None = _setting(_secret, None, secret=True)
     log_level: str = _setting(_word(LEVELS), "info")
     log_format: str = _setting(_word(FORMATS), "text")
 
@@ -336,6 +350,12 @@ class Settings:
             cap=self.retry_cap,
             jitter=self.retry_jitter is not False,
         )
+
+    @property
+    def timer_secrets(self) -> tuple[str, ...]:
+        """What timers are signed with: the first of them, and the others hold too."""
+        given = (self.timer_secret, self.timer_previous_secret)
+        return tuple(secret for secret in given if secret is not None)
 
     @property
     def served_queues(self) -> tuple[str, ...] | None:

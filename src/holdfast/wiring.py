@@ -20,13 +20,19 @@ if TYPE_CHECKING:
     from holdfast.ports.clock import Clock
     from holdfast.ports.dispatcher import Dispatcher
     from holdfast.ports.store import Store
+    from holdfast.ports.timer import Timer
     from holdfast.settings import Settings
     from holdfast.stores.mongo.watching import Watching
 
 _POSTGRES = ("postgresql", "postgres")
 _MONGO = ("mongodb", "mongodb+srv")
 _SCHEMES = ("memory", "sqlite", *_POSTGRES, *_MONGO)
-_EXTRAS = {"asyncpg": ("postgresql", "postgres"), "pymongo": ("mongodb", "mongo")}
+_EXTRAS = {
+    "asyncpg": ("postgresql", "postgres"),
+    "pymongo": ("mongodb", "mongo"),
+    "google": ("gcloud", "gcloud"),
+    "grpc": ("gcloud", "gcloud"),
+}
 """Drivers that are not always installed: whose URLs need one, and which extra brings it."""
 
 
@@ -59,6 +65,24 @@ def open_dispatcher(settings: Settings) -> Dispatcher:
 
     name = _name_of_store(settings.url)
     return RedisDispatcher(settings.redis_url, store=name, fallback=own)
+
+
+def open_timer(settings: Settings) -> Timer | None:
+    """Who calls the server at a given time, if `timer_url` names somebody."""
+    if settings.timer_url is None:
+        return None
+    from holdfast.timers.address import parse_timer_url  # noqa: PLC0415
+
+    address = parse_timer_url(settings.timer_url)
+    if address.oidc is None and not settings.timer_secrets:
+        raise ConfigError(
+            "timer_secret",
+            "timer_secret: expected a secret that timers are signed with, or an account in "
+            "`timer_url` (&oidc=…), got neither: anybody could call in their name.",
+        )
+    with _naming_the_extra("timer_url"):
+        from holdfast.timers.cloud_tasks import CloudTasksTimer  # noqa: PLC0415
+    return CloudTasksTimer(address, settings.timer_secrets)
 
 
 def _own_dispatcher(url: str) -> Dispatcher:
@@ -192,7 +216,7 @@ def _mongo_schema(url: str) -> tuple[int, str]:
 
 
 @contextmanager
-def _naming_the_extra() -> Iterator[None]:
+def _naming_the_extra(setting: str = "url") -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
@@ -201,7 +225,8 @@ def _naming_the_extra() -> Iterator[None]:
             raise
         scheme, extra = _EXTRAS[driver]
         raise ConfigError(
-            "url", f"url: {scheme}:// needs the driver {driver}: pip install 'holdfast[{extra}]'"
+            setting,
+            f"{setting}: {scheme}:// needs the driver {driver}: pip install 'holdfast[{extra}]'",
         ) from error
 
 

@@ -23,6 +23,7 @@ _OPTIONS = {
     "name": _word("--name", "-n", says="With this whole task name (module.function)."),
     "queue": _word("--queue", "-q", says="Of this queue."),
     "tag": _word("--tag", "-t", says="With this tag."),
+    "schedule": _word("--schedule", says="Runs of this schedule.", metavar="NAME"),
     "priority": _word(
         "--priority", says="Of this priority.", metavar="critical|high|normal|low|0-9"
     ),

@@ -22,6 +22,7 @@ from holdfast.cli import (
     limits,
     overview,
     queues,
+    schedules,
     submit,
     tasks,
     tokens,
@@ -45,6 +46,7 @@ EXAMPLES = """\
   holdfast submit shop:app mail '{"to": "ann"}'      submit one
   holdfast task list --state retrying                look around
   holdfast task why 0197f3c2-8a51-7cc0-…             why is it not running?
+  holdfast schedule preview "0 9 * * 1-5" --tz Asia/Tokyo  when would it run?
   holdfast dead replay --name shop.mail --pace 10/s  try again, gently
 
 Exit codes: 0 done, 1 what was asked for failed, 2 wrong usage or settings.
@@ -88,6 +90,7 @@ app.add_typer(tasks.app, name="task", rich_help_panel="Look and act")
 app.add_typer(dead.app, name="dead", rich_help_panel="Look and act")
 app.add_typer(queues.app, name="queue", rich_help_panel="Look and act")
 app.add_typer(limits.app, name="limit", rich_help_panel="Look and act")
+app.add_typer(schedules.app, name="schedule", rich_help_panel="Look and act")
 app.add_typer(tokens.app, name="token", rich_help_panel="Keep it well")
 
 

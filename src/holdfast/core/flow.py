@@ -101,11 +101,23 @@ class Children(NamedTuple):
     result: ParentResult = ParentResult.ALL
 
 
+class ScheduledRun(NamedTuple):
+    """Why a schedule submitted a task: for which of its runs (an instant, ISO 8601), and how that
+    came about.
+    """
+
+    schedule: str
+    version: int
+    at: str
+    origin: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flow:
     """All that a payload says of other tasks. `results` are by parameter. `rest_of` is the parent
     whose other children are cancelled when one does not complete. `body_of` is the parent whose
     body must have returned first. `debounce` is the key of which only the newest task may run.
+    `run` is of tasks that a schedule submitted.
     """
 
     after: tuple[Dependency, ...] = ()
@@ -114,6 +126,7 @@ class Flow:
     rest_of: TaskId | None = None
     body_of: TaskId | None = None
     debounce: str | None = None
+    run: ScheduledRun | None = None
 
 
 def children_latch(parent_id: TaskId) -> str:
@@ -144,6 +157,8 @@ def with_flow(payload: bytes, flow: Flow) -> bytes:
         said["body_of"] = flow.body_of
     if flow.debounce is not None:
         said["debounce"] = flow.debounce
+    if flow.run is not None:
+        said["run"] = list(flow.run)
     return payload if not said else _encoded({**json.loads(payload), FLOW: said})
 
 
@@ -158,7 +173,7 @@ def flow_of(payload: bytes) -> Flow | None:
     said = value.get(FLOW) if isinstance(value, dict) else None
     if not isinstance(said, dict):
         return None
-    children = said.get("children")
+    children, run = said.get("children"), said.get("run")
     return Flow(
         after=tuple(Dependency(TaskId(one), When(when)) for one, when in said.get("after", ())),
         results={
@@ -169,6 +184,7 @@ def flow_of(payload: bytes) -> Flow | None:
         rest_of=said.get("rest_of"),
         body_of=said.get("body_of"),
         debounce=said.get("debounce"),
+        run=None if run is None else ScheduledRun(*run),
     )
 
 

@@ -16,6 +16,7 @@ from holdfast.core.trace import trace_id_of, traceparent_of
 
 if TYPE_CHECKING:
     from holdfast.core.gate import Gate
+    from holdfast.core.schedule_state import TaskSchedule
 
 TaskId = NewType("TaskId", str)
 """A UUIDv7 in its canonical text form: ids sort by the time they were made."""
@@ -268,6 +269,13 @@ class Task(TaskFields):
 
         written = TASK.write(self, whole=True, parameters=self.arguments, result=self.value)
         return dict(plain(written))
+
+    @property
+    def schedule(self) -> TaskSchedule | None:
+        """Which run of which schedule it is; None if it was submitted otherwise."""
+        from holdfast.core.schedule_state import schedule_of  # noqa: PLC0415 - it is made of tasks
+
+        return schedule_of(self)
 
     @property
     def trace_id(self) -> str:

@@ -18,6 +18,7 @@ from holdfast.core.attempt import Attempt, Event, History
 from holdfast.core.fleet import shown_capabilities
 from holdfast.core.json_form import TOLD, From, JsonForm
 from holdfast.core.limits import shown_retries
+from holdfast.core.schedule_state import TaskSchedule
 from holdfast.core.task import (
     AttemptEnd,
     Cause,
@@ -105,6 +106,19 @@ class CostAnswer(TypedDict):
     tokens_out: int
 
 
+@exact
+class TaskScheduleAnswer(TypedDict):
+    """The run of a schedule that a task is: when it was meant to be, how many seconds later it was
+    submitted, and why.
+    """
+
+    name: str
+    scheduled_for: datetime
+    lateness_seconds: Annotated[float, From("lateness")]
+    origin: Literal["schedule", "catch_up", "backfill", "manual"]
+
+
+JsonForm(TaskScheduleAnswer, TaskSchedule)
 JsonForm(ProgressAnswer, Progress)
 JsonForm(ErrorAnswer, TaskError)
 JsonForm(CostAnswer, Cost)
@@ -125,7 +139,7 @@ class TaskAnswer(TypedDict):
     its last attempt, and the history has them for every one. `retry_count` is how many retries it
     has used up, `charged` how many attempts counted, `crash_count` how often its worker died;
     `cause` is why its last or next attempt starts, `fence` the number of its hold of the lock,
-    `completed_at` another name of `finished_at`.
+    `completed_at` another name of `finished_at`. `schedule` is of tasks that a schedule submitted.
     """
 
     task_id: Annotated[str, From("id")]
@@ -168,6 +182,7 @@ class TaskAnswer(TypedDict):
     required_capabilities: Annotated[list[str], From("requires", shown_capabilities)]
     callback_url: Annotated[str | None, From("callback")]
     cost: CostAnswer
+    schedule: TaskScheduleAnswer | None
 
 
 TASK = JsonForm(TaskAnswer, Task)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
+from datetime import datetime
 from types import TracebackType
 from typing import Any, ParamSpec, Protocol, TypeVar
 
@@ -22,6 +23,7 @@ from holdfast.codec.text import storable
 from holdfast.core.attempt import Claim
 from holdfast.core.duration import Duration, parse_duration
 from holdfast.core.report import LogSize, bounded, read_cost, read_line, read_progress
+from holdfast.core.schedule_state import scheduled_for
 from holdfast.core.task import (
     Added,
     Cost,
@@ -162,6 +164,13 @@ class Context(StepVerbs):
     @property
     def owner(self) -> str | None:
         return self._claim.owner
+
+    @property
+    def scheduled_for(self) -> datetime | None:
+        """When the run was meant to be, of a task that a schedule submitted: made up for a week
+        later, it is still that instant. None for any other task.
+        """
+        return scheduled_for(self._claim.payload)
 
     @property
     def fence(self) -> int | None:

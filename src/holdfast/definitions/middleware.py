@@ -87,6 +87,10 @@ class Installed:
         self.submit: list[Callable[[Calls, NextSubmit], Awaitable[Sequence[Added]]]] = []
         self.run: list[Callable[[Context, NextRun], Awaitable[Outcome]]] = []
         self.settle: list[Callable[[Claim, Outcome, NextSettle], None]] = []
+        self.stored: list[Callable[[Sequence[Added]], Awaitable[None]]] = []
+        """Told what a submit has stored, before it returns. Not of those inside a transaction of
+        the caller's: nobody knows when that ends, or how.
+        """
 
     def add(self, one: Middleware | type[Middleware]) -> None:
         """Put it inside of those that are there."""

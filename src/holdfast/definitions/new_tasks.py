@@ -85,6 +85,10 @@ class TaskMaker:
             return tasks
         return [task if task.trace else task._replace(trace=trace) for task in tasks]
 
+    def new_id(self) -> TaskId:
+        """The id of a task that somebody else makes."""
+        return next(self._ids.make(1))
+
     def notice(self, task: NewTask | Task, signer: str | None = None, *, end: int = 0) -> NewTask:
         """The task that tells of this one's end."""
         return notice(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
 
 from holdfast.core.gate import key_of, kind_of
 from holdfast.core.scope import QUEUE, Scope
+from holdfast.definitions.declaration import Declaration
 from holdfast.definitions.definition import Definition
 from holdfast.definitions.gate_makers import Makers, task_scope
 from holdfast.definitions.middleware import Installed
@@ -30,6 +32,10 @@ class Registry(Mapping[str, AnyDefinition]):
         self.middleware = Installed()
         self.queues: dict[str, Makers] = {}
         """Queues with limits of their own."""
+        self.schedules: dict[str, Declaration] = {}
+        """What `@app.schedule` declared, by name."""
+        self.schedule_changed: list[Callable[[str, datetime | None], Awaitable[None]]] = []
+        """Told of each schedule that is made, changed or deleted, and when it is due now."""
         self.breakers: dict[Scope, Makers] = {}
         """The breakers of definitions and queues, by whose they are; empty for nearly all apps."""
 

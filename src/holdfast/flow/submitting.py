@@ -175,6 +175,8 @@ class Composer:
                 if each.state is not State.BLOCKED
             ]
             self._dispatcher.added(work_for(ready))
+            for tell in self._middleware.stored:
+                await tell(added)
             return self._said(tasks, added, len(calls))
 
         return await self._middleware.around_submit(plan.calls, store)

@@ -22,6 +22,7 @@ from holdfast.definitions.handle import TaskRef
 from holdfast.definitions.readers import read_duration
 from holdfast.errors import ConfigError
 from holdfast.filters import read_id
+from holdfast.http.schedules import ScheduleVerbs
 from holdfast.http.talk import Pause, Talk
 from holdfast.http.values import RemoteEvent
 from holdfast.http.verbs import NamedTask, RemoteCall, SubmitWords, TokenVerbs, Verbs, call
@@ -109,6 +110,30 @@ class ServerTokens:
     revoke, revoke_async = both(TokenVerbs.revoke)
 
 
+class ServerSchedules:
+    """The schedules of the server: `client.schedules.create("report", "0 9 * * 1-5")`."""
+
+    def __init__(self, wire: Wire) -> None:
+        self.wire = wire
+        self.verbs = ScheduleVerbs()
+
+    create, create_async = both(ScheduleVerbs.create)
+    get, get_async = both(ScheduleVerbs.get)
+    list, list_async = both(ScheduleVerbs.list)
+    update, update_async = both(ScheduleVerbs.update)
+    pause, pause_async = both(ScheduleVerbs.pause)
+    resume, resume_async = both(ScheduleVerbs.resume)
+    skip, skip_async = both(ScheduleVerbs.skip)
+    trigger, trigger_async = both(ScheduleVerbs.trigger)
+    backfill, backfill_async = both(ScheduleVerbs.backfill)
+    delete, delete_async = both(ScheduleVerbs.delete)
+    runs, runs_async = both(ScheduleVerbs.runs)
+    preview, preview_async = both(ScheduleVerbs.preview)
+    try_rule, try_rule_async = both(ScheduleVerbs.try_rule)
+    calendar, calendar_async = both(ScheduleVerbs.calendar)
+    import_calendar, import_calendar_async = both(ScheduleVerbs.import_calendar)
+
+
 class HttpClient:
     """Submits, finds and steers tasks through a server: the same verbs, words and errors as the
     local client. Use it as a context manager, sync or async, to close its connections.
@@ -135,6 +160,7 @@ class HttpClient:
         self.wire = Wire(url, token, read_duration("timeout", timeout))
         self.verbs = Verbs()
         self.tokens = ServerTokens(self.wire)
+        self.schedules = ServerSchedules(self.wire)
 
     submit, submit_async = both(Verbs.submit)
     submit_many, submit_many_async = both(Verbs.submit_many)

@@ -18,6 +18,8 @@ KINDS: Final[Mapping[str, type[HoldfastError]]] = {
     "invalid_option": errors.InvalidOption,
     "idempotency_conflict": errors.IdempotencyConflict,
     "task_not_found": errors.TaskNotFound,
+    "schedule_not_found": errors.ScheduleNotFound,
+    "schedule_exists": errors.InvalidOption,
     "unknown_task_type": errors.UnknownTask,
     "invalid_transition": errors.InvalidTransition,
     "worker_not_found": errors.WorkerNotFound,
@@ -70,6 +72,8 @@ def _attributes(error: HoldfastError, problem: Mapping[str, Json]) -> Mapping[st
             return {"task_id": problem.get("task_id", ""), "state": state, "action": action}
         case errors.TaskNotFound():
             return {"task_id": problem.get("task_id", "")}
+        case errors.ScheduleNotFound():
+            return {"name": problem.get("schedule", "")}
         case errors.WorkerNotFound():
             return {"worker_id": problem.get("worker_id", "")}
         case _:

@@ -82,6 +82,19 @@ def ask(
     """Ask one thing, again if need be and if that is safe: what only reads is, and whatever
     certainly did not arrive. Other requests are only repeated if `repeatable`.
     """
+    answered = yield from ask_raw(method, path, query=query, body=body, repeatable=repeatable)
+    return orjson.loads(answered) if answered else None
+
+
+def ask_raw(
+    method: str,
+    path: str,
+    *,
+    query: Mapping[str, str | Sequence[str]] | None = None,
+    body: Json = None,
+    repeatable: bool | None = None,
+) -> Talk[bytes]:
+    """The same for answers that are no JSON."""
     safe = method == "GET" if repeatable is None else repeatable
     request = Request(
         method=method,
@@ -96,7 +109,8 @@ def ask(
         if tries == MOST_TRIES or not _may_repeat(reply, safe=safe):
             raise _failure(reply)
         yield Pause(_rest(reply, tries))
-    return orjson.loads(reply.body) if reply.body else None
+    answered: bytes = reply.body
+    return answered
 
 
 def _may_repeat(reply: Reply | Lost, *, safe: bool) -> bool:

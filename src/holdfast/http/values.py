@@ -4,10 +4,12 @@ values with the same names for what only the server tells.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
 
+from holdfast.core.schedule_state import ScheduleRun, ScheduleState, TaskSchedule
 from holdfast.core.task import Json, Priority, State, SubmitOutcome, TaskFields, TaskId
 from holdfast.core.token import Bounds, Scope
 
@@ -41,6 +43,7 @@ class RemoteTask(TaskFields):
     result: Json = field(repr=False)
     trace_id: str
     traceparent: str
+    schedule: TaskSchedule | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,3 +86,44 @@ class RemoteEvent(NamedTuple):
     event: str
     data: Json
     id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BriefSchedule:
+    """A schedule that was made or steered with a token that may not read it."""
+
+    id: str
+    status: str
+    next_run_at: datetime | None
+    next_run_local: str | None
+
+
+class RemoteSchedulePage(NamedTuple):
+    """Schedules by name; `next`, passed as `after`, brings those after."""
+
+    schedules: Sequence[ScheduleState]
+    next: str | None
+
+
+class RemoteRunPage(NamedTuple):
+    """Runs, newest first; `next`, passed as `after`, brings those before."""
+
+    runs: Sequence[ScheduleRun]
+    next: str | None
+
+
+class UnreadEvent(NamedTuple):
+    """An entry of a calendar that made no schedule, and why."""
+
+    event: int
+    uid: str | None
+    summary: str | None
+    field: str
+    reason: str
+
+
+class ImportedCalendar(NamedTuple):
+    """The schedules that a calendar made, and its entries that made none."""
+
+    schedules: Sequence[BriefSchedule]
+    unread: Sequence[UnreadEvent]

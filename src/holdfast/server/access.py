@@ -25,6 +25,7 @@ from holdfast.server.revoking import Good, Revoking
 ALIAS: Final = "/api/"
 PREFIX: Final = "/api/v1/"
 TASKS: Final = f"{PREFIX}tasks"
+SCHEDULES: Final = f"{PREFIX}schedules"
 
 
 class WhenBound(StrEnum):
@@ -51,6 +52,7 @@ class Rule(NamedTuple):
 _READ: Final = Rule((Scope.READ,), WhenBound.OWN)
 _SUBMIT: Final = Rule((Scope.SUBMIT,), WhenBound.OWN)
 _STEER_ONE: Final = Rule((Scope.SUBMIT, Scope.OPERATE), WhenBound.OWN)
+_TRY: Final = Rule((Scope.READ, Scope.SUBMIT), WhenBound.SAME)
 _STEER: Final = Rule((Scope.OPERATE,), WhenBound.OWN)
 _READ_ALL: Final = Rule((Scope.READ,), WhenBound.REFUSED)
 _SUBMIT_ALL: Final = Rule((Scope.SUBMIT,), WhenBound.REFUSED)
@@ -61,6 +63,7 @@ _WORKER: Final = Rule((Scope.WORKER,), WhenBound.OWN)
 TABLE: Final[Mapping[str, Mapping[str, Rule | None]]] = {
     "/healthz": {"GET": None},
     "/readyz": {"GET": None},
+    "/v1/tasks/execute": {"POST": None},  # by what it is signed with (`server.timer_calls`)
     "/openapi.json": {"GET": Rule((Scope.READ,), WhenBound.SAME)},
     TASKS: {"GET": _READ, "POST": _SUBMIT},
     f"{TASKS}/actions": {"POST": _STEER},
@@ -78,6 +81,18 @@ TABLE: Final[Mapping[str, Mapping[str, Rule | None]]] = {
     "/api/v1/queues/{queue}/resume": {"POST": _STEER_ALL},
     "/api/v1/limits": {"GET": _READ_ALL},
     "/api/v1/limits/{limit:path}": {"GET": _READ_ALL, "PUT": _STEER_ALL, "DELETE": _STEER_ALL},
+    SCHEDULES: {"GET": _READ, "POST": _SUBMIT},
+    f"{SCHEDULES}/calendar.ics": {"GET": _READ},
+    f"{SCHEDULES}/import": {"POST": _SUBMIT},
+    f"{SCHEDULES}/preview": {"POST": _TRY},
+    f"{SCHEDULES}/{{schedule}}": {"GET": _READ, "PATCH": _STEER, "DELETE": _STEER},
+    f"{SCHEDULES}/{{schedule}}/pause": {"POST": _STEER},
+    f"{SCHEDULES}/{{schedule}}/resume": {"POST": _STEER},
+    f"{SCHEDULES}/{{schedule}}/skip": {"POST": _STEER},
+    f"{SCHEDULES}/{{schedule}}/trigger": {"POST": _SUBMIT},
+    f"{SCHEDULES}/{{schedule}}/backfill": {"POST": _SUBMIT},
+    f"{SCHEDULES}/{{schedule}}/runs": {"GET": _READ},
+    f"{SCHEDULES}/{{schedule}}/preview": {"GET": _READ},
     "/api/v1/workers": {"GET": _READ_ALL},
     "/api/v1/workers/{worker_id}/drain": {"POST": _STEER_ALL},
     "/api/v1/dead-letters": {"GET": _READ},

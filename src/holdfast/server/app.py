@@ -28,11 +28,14 @@ from holdfast.server.limits import Limits
 from holdfast.server.problems import Problems, Refused
 from holdfast.server.routes import (
     actions,
+    calendars,
     dead_letters,
     emit,
+    execute,
     health,
     limits,
     queues,
+    schedules,
     submit,
     tasks,
     tokens,
@@ -40,6 +43,7 @@ from holdfast.server.routes import (
     workers_http,
 )
 from holdfast.server.service import Service
+from holdfast.timers.arming import Fire
 from holdfast.worker.version import version
 
 ROUTERS = (
@@ -49,22 +53,28 @@ ROUTERS = (
     events.routes.router,
     queues.routes.router,
     limits.routes.router,
+    calendars.routes.router,
+    schedules.routes.router,
     workers.routes.router,
     workers_http.routes.router,
     dead_letters.routes.router,
     emit.routes.router,
+    execute.routes.router,
     tokens.routes.router,
     health.router,
 )
 
 
-def create_app(holdfast: Holdfast) -> FastAPI:
+def create_app(holdfast: Holdfast, *, execute: Fire | None = None) -> FastAPI:
     """Serve an app: its tasks can be submitted and seen, its store's workers can work.
+
+    `execute` does what is due under the key that a timer called with; by default what the app's
+    own `wake_ups` know of.
 
     `app.state.holdfast` is the app, `app.state.stopping` an event that ends long polls and streams.
     """
     holdfast.load_tasks()
-    service = Service(holdfast)
+    service = Service(holdfast, execute)
     app = FastAPI(
         title="Holdfast",
         openapi_url=None,

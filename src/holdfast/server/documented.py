@@ -105,6 +105,7 @@ IN_PATHS: Final[Mapping[str, Json]] = {
     "task_id": {"type": "string", "format": "uuid"},
     "queue": {"type": "string", "minLength": 1, "maxLength": 200},
     "limit": {"type": "string", "minLength": 1},
+    "schedule": {"type": "string", "minLength": 1, "maxLength": 200},
     "worker_id": {"type": "string", "minLength": 1},
     "token_id": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
 }

@@ -22,11 +22,13 @@ from holdfast.core.task import Json
 from holdfast.definitions.options import NO_OPTIONS
 from holdfast.definitions.registry import AnyDefinition
 from holdfast.errors import HoldfastError
-from holdfast.server.access import TABLE, TASKS
+from holdfast.schedules.rule_words import KINDS
+from holdfast.server.access import SCHEDULES, TABLE, TASKS
 from holdfast.server.bodies import JSON, LINES
 from holdfast.server.documented import COMPONENTS, schema_of
 from holdfast.server.models.answers import Problem
 from holdfast.server.models.words import NO_NUL
+from holdfast.server.routes.schedules import NEW
 from holdfast.server.samples import sample
 from holdfast.server.shape import REFERENCE
 from holdfast.server.spelling import NULL
@@ -66,6 +68,7 @@ def page(app: FastAPI, holdfast: Holdfast, version: str) -> dict[str, Any]:
     made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     made["security"] = [{"token": []}]
     _describe_submit(made["paths"][TASKS]["post"], holdfast, schemas)
+    _describe_schedules(made["paths"][SCHEDULES]["post"], holdfast, schemas)
     rules = {path.replace(":path}", "}"): methods for path, methods in TABLE.items()}
     for path, methods in made["paths"].items():
         for method, operation in methods.items():
@@ -117,6 +120,36 @@ def _describe_submit(
     schemas["Result"] = result = deepcopy(schemas["Result"])
     for brought in ("follow_ups", "children"):
         result["properties"][brought]["anyOf"][0]["items"] = reference
+
+
+def _describe_schedules(
+    operation: dict[str, Any], holdfast: Holdfast, schemas: dict[str, Json]
+) -> None:
+    """The same for what schedules submit. A rule is said by one of its words."""
+    variants: list[Json] = []
+    properties: dict[str, Json] = {
+        name: _without_null(each) if name in KINDS else each
+        for name, each in NEW.schema["properties"].items()
+    }
+    for model in [name for name in schemas if name.startswith("Submit.")]:
+        if model == "Submit.batch":
+            continue
+        task = schemas[model]
+        own = {name: task["properties"][name] for name in ("task_type", "parameters", "queue")}
+        ours = f"NewSchedule{model.removeprefix('Submit')}"
+        schemas[ours] = {
+            **task,
+            "properties": {**properties, **own},
+            "oneOf": [{"required": [word]} for word in KINDS],
+        }
+        variants.append({"$ref": REFERENCE.format(model=ours)})
+    if variants:
+        operation["requestBody"]["content"][JSON]["schema"] = {"anyOf": variants}
+
+
+def _without_null(schema: Json) -> Json:
+    kinds = [each for each in schema.get("anyOf", ()) if each != NULL]
+    return kinds[0] if len(kinds) == 1 else schema
 
 
 def _describe_children(schemas: dict[str, Json], variants: Sequence[Json]) -> None:

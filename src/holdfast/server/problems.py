@@ -85,6 +85,7 @@ KINDS: Final[Mapping[type[HoldfastError], ProblemKind]] = {
     errors.IdempotencyConflict: ProblemKind(409, "idempotency_conflict"),
     errors.RecordConflict: ProblemKind(409, "record_conflict"),
     errors.TaskNotFound: ProblemKind(404, "task_not_found"),
+    errors.ScheduleNotFound: ProblemKind(404, "schedule_not_found"),
     errors.UnknownTask: ProblemKind(422, "unknown_task_type"),
     errors.InvalidTransition: ProblemKind(409, "invalid_transition"),
     errors.LeaseLost: ProblemKind(409, "lease_lost"),
@@ -92,6 +93,7 @@ KINDS: Final[Mapping[type[HoldfastError], ProblemKind]] = {
     errors.WorkerNotFound: ProblemKind(404, "worker_not_found"),
     errors.StoreUnavailable: ProblemKind(503, "store_unavailable"),
     errors.SchemaMismatch: ProblemKind(503, "schema_mismatch"),
+    errors.TimerUnavailable: ProblemKind(503, "timer_unavailable"),
     errors.Unsupported: ProblemKind(409, "unsupported"),
     errors.ResultTimeout: ProblemKind(409, "result_timeout"),
     errors.TaskUnsuccessful: ProblemKind(409, "task_unsuccessful"),
@@ -138,6 +140,8 @@ def _subject(error: HoldfastError) -> tuple[str | None, dict[str, Json]]:
         case errors.UnknownTask(name=name, suggestion=suggestion):
             hint = {"suggestion": suggestion} if suggestion else {}
             return "task_type", {"task_type": name} | hint
+        case errors.ScheduleNotFound(name=name):
+            return None, {"schedule": name}
         case errors.TaskNotFound(task_id=task_id):
             return None, {"task_id": task_id}
         case errors.WorkerGone(worker_id=worker_id) | errors.WorkerNotFound(worker_id=worker_id):

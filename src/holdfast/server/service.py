@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from datetime import datetime
 
 from holdfast.app import Holdfast
 from holdfast.client import Client
@@ -13,14 +14,16 @@ from holdfast.errors import StoreUnavailable
 from holdfast.server.limits import Windows
 from holdfast.server.numbers import Gauge, Remembered
 from holdfast.server.submission import Submissions
+from holdfast.server.timer_calls import TimerCalls
 from holdfast.server.watching import Watches
+from holdfast.timers.arming import Fire
 from holdfast.views import TaskView
 
 
 class Service:
     """One served app. `request.app.state.service` in a route."""
 
-    def __init__(self, holdfast: Holdfast) -> None:
+    def __init__(self, holdfast: Holdfast, execute: Fire | None = None) -> None:
         self.holdfast = holdfast
         self.settings = holdfast.settings
         self.gauge = Gauge()
@@ -29,6 +32,9 @@ class Service:
         self.watches = Watches()
         self.windows = Windows(rate=holdfast.settings.rate_limit)
         self.submissions = Submissions(holdfast.registry, holdfast.settings)
+        self.timer_calls = TimerCalls(holdfast.settings)
+        self.execute = execute or holdfast.wake_ups.execute
+        """Does what is due under the key that a timer called with."""
         self.away: str | None = None
         """Why nothing can be asked of the store yet, while somebody else tries to open it."""
 
@@ -37,6 +43,10 @@ class Service:
         if self.away is not None:
             raise StoreUnavailable(self.away)
         return await self.holdfast.verbs()
+
+    async def now(self) -> datetime:
+        """The time by the store's clock."""
+        return await (await self.verbs()).now()
 
     async def check(self, text: str) -> Token | None:
         """The token that a request came with, if it holds."""

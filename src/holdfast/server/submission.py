@@ -129,6 +129,10 @@ class Submissions:
         siblings = tuple((each, call.options.when) for each in names if not is_id(each))
         return MadeLink.of(call, refs=later, siblings=siblings)
 
+    def call(self, wanted: Submit) -> Call[Any]:
+        """The call of a task that has to do with no others, in a body whose form was checked."""
+        return self._call(wanted, NOTHING_LATER)
+
     def _call(self, wanted: Submit | Child, later: Mapping[str, ResultOf]) -> Call[Any]:
         name, parameters = wanted["task_type"], wanted.get("parameters", {})
         named = 2 if "parameters" in wanted else 1

@@ -14,7 +14,7 @@ from typing import Final
 
 IN_A_COMMIT: Final = (
     "tasks-added",  # of new tasks and records that are written together, the tasks are
-    "record-written",  # and one of the records
+    "record-written",  # and one of the records, or all that are new
     "end-written",  # the end of an attempt is, and nothing of what it brings along
     "written",  # all of a transaction is written; nothing of it is committed
     "committed",  # it is; nobody was told (not SQLite: its writer tells at once)

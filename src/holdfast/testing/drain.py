@@ -44,6 +44,7 @@ from holdfast.flow.starting import Starter, must_look
 from holdfast.flow.stored_steps import StoredSteps
 from holdfast.flow.trees import Trees
 from holdfast.ports.store import Store
+from holdfast.schedules.firing import Firer
 from holdfast.testing.clock import FakeClock
 from holdfast.worker.batch import BatchRun
 from holdfast.worker.batch_claim import BatchClaim, members_of
@@ -118,6 +119,8 @@ class Drain:
         self._app.load_tasks()
         store = (await self._app.verbs()).store
         await self._register(store)
+        if self._app.registry.schedules:
+            await self._app.schedules.reconcile_async()
         ran: list[Ran] = []
         while (claim := await self._next(store, until)) is not None:
             if len(ran) >= most:
@@ -185,11 +188,15 @@ class Drain:
         return is_new
 
     async def _did_chores(self, store: Store) -> bool:
-        """Finish what takes several steps, as every worker does beside its work."""
+        """Finish what takes several steps and fire what is due, as every worker does beside its
+        work.
+        """
         dispatcher = (await self._app.verbs()).dispatcher
         chores = Trees(store, dispatcher, self._app.settings).chores
         await chores.round()
-        return chores.done > 0
+        firer = Firer(store, dispatcher, self._app.settings)
+        await firer.round()
+        return chores.done + firer.fired > 0
 
     async def _ran(self, store: Store, claim: Claim, *, reraise: bool) -> list[Ran]:
         reports: list[Report] = []

@@ -27,6 +27,7 @@ from holdfast.errors import HoldfastError
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
+from holdfast.schedules.declared import DeclarationKeeper
 from holdfast.settings import Settings
 from holdfast.worker.heartbeat import StartHeartbeat, ThreadHeartbeat, WorkerHeartbeat
 from holdfast.worker.maintenance.loop import keep_ticking, maintenance_agents
@@ -224,7 +225,8 @@ class Worker:
         agents = maintenance_agents(
             self._store, self._dispatcher, self._settings, own_id=lambda: parts.membership.id
         )
-        return [*chores, *map(keep_ticking, agents)]
+        declared = DeclarationKeeper(self._store, self._dispatcher, self._registry, self._settings)
+        return [*chores, *map(keep_ticking, agents), keep_ticking(declared)]
 
     async def _unless_stopped(self, *work: asyncio.Future[None]) -> bool:
         """Wait for any of that, or for `stop()`. True if some of the work was done first."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ from tests.integration.server.live import LiveServer, serve
 
 from holdfast import Holdfast
 from holdfast.core.attempt import Report
+from holdfast.core.record import Changes
 from holdfast.core.task import Cost, Json, Priority, Progress, State
 from holdfast.ports.store import Store
+from holdfast.schedules.book import Book
 from holdfast.testing.factories import WINDOW, failure, new_task, success, worker_info
 
 LATER = 10 * 86_400.0
@@ -50,6 +53,7 @@ def both(tmp_path_factory: pytest.TempPathFactory, zygote: Zygote) -> Iterator[B
     with serve(app) as server:
         app.wait_for(tasks_in_every_state(app.client.store))
         app.cancel(app.list(name="cancelled").tasks[0].id)
+        app.wait_for(a_schedule_with_runs(app.client.schedules))
         yield Both(shell, server)
 
 
@@ -85,6 +89,15 @@ async def tasks_in_every_state(store: Store) -> None:
     await store.add(waiting, idempotency_window=WINDOW)
 
 
+async def a_schedule_with_runs(book: Book) -> None:
+    template, now = new_task(name="resize", queue="night", owner="ann"), await book.store.now()
+    words = {"title": "Nightly", "jitter": "1m", "catch_up": "all"}
+    series = book.made(template, "0 2 * * *", tz="Asia/Tokyo", name="night", now=now, words=words)
+    await book.store.commit(Changes("night", records=[series.put(0)]))
+    await book.trigger("night")
+    await book.backfill("night", now - timedelta(days=3), now)
+
+
 def timeless(answer: Json) -> Json:
     """Without the numbers that grow or fade while one looks."""
     if isinstance(answer, dict):
@@ -110,6 +123,14 @@ LOOKS = (
     (("queue", "list"), "queues"),
     (("workers", "--all"), "workers"),
     (("token", "list", "--all"), "tokens"),
+    (("task", "list", "--schedule", "night"), "tasks?schedule=night&traceback=true"),
+    (("schedule", "list"), "schedules"),
+    (("schedule", "show", "night"), "schedules/night"),
+    (("schedule", "runs", "night", "--limit", "3"), "schedules/night/runs?limit=3"),
+    (
+        ("schedule", "preview", "night", "--after", "2026-01-01T00:00Z", "--in", "Europe/Berlin"),
+        "schedules/night/preview?n=5&after=2026-01-01T00:00:00Z&tz=Europe/Berlin",
+    ),
     *(
         (("task", "why", f"{{{name}}}"), f"tasks/{{{name}}}/why")
         for name in (*(state.value for state in State), "scheduled")

@@ -104,13 +104,13 @@ async def _burst(app: Holdfast) -> None:
 
 
 @contextmanager
-def serve(app: Holdfast, *, is_open: bool = True) -> Iterator[LiveServer]:
+def serve(app: Holdfast, *, is_open: bool = True, port: int = 0) -> Iterator[LiveServer]:
     """Serve an app from a thread of this process; its store is opened here, unless it cannot be."""
     service = create_app(app)
     http = at_most(app.settings.max_connections)
     config = uvicorn.Config(service, http=http, ws="none", lifespan="off", log_config=None)
     server = uvicorn.Server(config)
-    with listen("127.0.0.1", 0) as listening:
+    with listen("127.0.0.1", port) as listening:
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         port = listening.getsockname()[1]

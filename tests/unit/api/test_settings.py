@@ -61,6 +61,9 @@ KNOBS: dict[str, tuple[object, str, str, object]] = {
     "log_format": ("json", "json", '"json"', "json"),
     "callback_secret": (SECRET, SECRET, f'"{SECRET}"', SECRET),
     "callback_previous_secret": (SECRET, SECRET, f'"{SECRET}"', SECRET),
+    "timer_url": ("gcloud://a/b/c", "gcloud://a/b/c", '"gcloud://a/b/c"', "gcloud://a/b/c"),
+    "timer_secret": (SECRET, SECRET, f'"{SECRET}"', SECRET),
+    "timer_previous_secret": (SECRET, SECRET, f'"{SECRET}"', SECRET),
 }
 
 

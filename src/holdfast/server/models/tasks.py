@@ -110,6 +110,7 @@ class Marks(TypedDict, total=False):
     task_type_prefix: words.Key
     priority: words.PriorityWord
     tag: words.Key
+    schedule: words.Key
     owner: words.Key
     error_type: words.Key
     created_after: words.Instant

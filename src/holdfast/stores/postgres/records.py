@@ -146,11 +146,8 @@ async def _write(
         window = several[0].changes.idempotency_window
         answers, passed = await add(db, sql, lanes, tasks, window=window, now=now)
         reached("tasks-added")
-    records = [(change, each) for each in several for change in each.changes.records]
-    for change, each in sorted(records, key=lambda pair: pair[0][:2]):
-        is_new = (change.kind, safe_text(change.key)) not in each.found
-        await _write_record(db, sql, change, each.changes.id, now, is_new=is_new)
-        reached("record-written")
+    if any(each.changes.records for each in several):
+        await _write_records(db, sql, several, now)
     downs = [count for each in several for count in each.changes.downs]
     capacities = [word for each in several for word in each.changes.capacities]
     if downs or capacities:
@@ -199,18 +196,38 @@ async def _decided(db: Connection, sql: Queries, several: Sequence[Changes]) -> 
     return fresh
 
 
-async def _write_record(
-    db: Connection, sql: Queries, change: Put | Delete, by: str, now: int | None, *, is_new: bool
+async def _write_records(
+    db: Connection, sql: Queries, several: Sequence[_Decided], now: int | None
 ) -> None:
     """One that was not there is inserted and nothing else: who made it meanwhile has won."""
-    name = (change.kind, safe_text(change.key))
-    if isinstance(change, Delete):
-        await db.execute(sql["delete_record"], *name)
-        return
-    due_at = None if change.due_at is None else in_us(change.due_at)
-    due_in = None if change.due_in is None else span_us(change.due_in)
-    kept = (change.document, safe_text(change.group), change.sort, due_at, due_in, by, now)
-    await db.execute(sql["insert_record" if is_new else "update_record"], *name, *kept)
+    inserts: list[tuple[Any, ...]] = []
+    updates: list[tuple[Any, ...]] = []
+    deletes: list[tuple[Any, ...]] = []
+    for each in several:
+        for change in each.changes.records:
+            name = (change.kind, safe_text(change.key))
+            if isinstance(change, Delete):
+                deletes.append(name)
+            else:
+                into = updates if name in each.found else inserts
+                into.append((*name, *_kept(change), each.changes.id))
+    if deletes:
+        await db.execute(sql["delete_records"], *_columns(deletes, 2))
+        reached("record-written")
+    for statement, rows in (("insert_records", inserts), ("update_records", updates)):
+        if rows:
+            await db.execute(sql[statement], *_columns(sorted(rows, key=_name), 8), now)
+            reached("record-written")
+
+
+def _name(row: tuple[Any, ...]) -> tuple[Any, ...]:
+    return row[:2]
+
+
+def _kept(put: Put) -> tuple[Any, ...]:
+    due_at = None if put.due_at is None else in_us(put.due_at)
+    due_in = None if put.due_in is None else span_us(put.due_in)
+    return put.document, safe_text(put.group), put.sort, due_at, due_in
 
 
 async def _held(db: Connection, sql: Queries, settled: Sequence[Settlement]) -> dict[str, bool]:

@@ -20,6 +20,7 @@ from holdfast.flow.trees import Trees
 from holdfast.logs import EventLog, trace_of
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
+from holdfast.schedules.firing import Firer, OccurrenceKeeper
 from holdfast.settings import Settings
 from holdfast.worker.maintenance.abandoner import Abandoner
 from holdfast.worker.maintenance.forgetter import Pruner
@@ -70,6 +71,8 @@ def maintenance_agents(
         CoalescingSweeper(store),
         Tidier(store, settings),
         EventKeeper(store, dispatcher.wake, settings),
+        Firer(store, dispatcher, settings),
+        OccurrenceKeeper(store),
     ]
 
 

@@ -42,21 +42,30 @@ JOIN holdfast.run AS r ON r.id = g.id AND r.attempt = g.attempt AND r.worker = w
 LEFT JOIN holdfast.extra AS e ON e.id = r.id
 ORDER BY r.id FOR UPDATE OF r;
 
--- name: update_record
+-- name: update_records
+-- They are locked.
 UPDATE holdfast.record AS r SET
-    version = r.version + 1, document = $3::text, "group" = $4::text, sort = $5::text,
-    due_at = coalesce($6::bigint, holdfast.now_us($9::bigint) + $7::bigint), written_by = $8::text
-WHERE r.kind = $1::text AND r.key = $2::text;
+    version = r.version + 1, document = g.document, "group" = g."group", sort = g.sort,
+    due_at = coalesce(g.due_at, holdfast.now_us($9::bigint) + g.due_in), written_by = g.by
+FROM unnest(
+    $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[],
+    $8::text[]
+) AS g (kind, key, document, "group", sort, due_at, due_in, by)
+WHERE r.kind = g.kind AND r.key = g.key;
 
--- name: insert_record
+-- name: insert_records
 INSERT INTO holdfast.record (kind, key, version, document, "group", sort, due_at, written_by)
-VALUES (
-    $1::text, $2::text, 1, $3::text, $4::text, $5::text,
-    coalesce($6::bigint, holdfast.now_us($9::bigint) + $7::bigint), $8::text
-);
+SELECT
+    g.kind, g.key, 1, g.document, g."group", g.sort,
+    coalesce(g.due_at, holdfast.now_us($9::bigint) + g.due_in), g.by
+FROM unnest(
+    $1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[],
+    $8::text[]
+) AS g (kind, key, document, "group", sort, due_at, due_in, by);
 
--- name: delete_record
-DELETE FROM holdfast.record AS r WHERE r.kind = $1::text AND r.key = $2::text;
+-- name: delete_records
+DELETE FROM holdfast.record AS r USING unnest($1::text[], $2::text[]) AS g (kind, key)
+WHERE r.kind = g.kind AND r.key = g.key;
 
 -- name: take_due_records
 WITH due AS MATERIALIZED (

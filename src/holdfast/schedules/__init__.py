@@ -1,0 +1,1 @@
+"""Schedules as they are kept, and how they fire (`recurrence` says when)."""

@@ -1,0 +1,296 @@
+"""Fires the series that are due: any worker and any server does, none is the leader.
+
+A series is taken for a while by its record's new version (`take_due`). The runs, the tasks and the
+advanced series are one commit over that version, so of all who try one succeeds, and a process that
+dies before has done nothing. Many series share a commit; if somebody edits one meanwhile, each is
+written by itself. Whoever needs long for what it has taken, after a week of nobody there, writes in
+between, and leaves the rest to be taken again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Final, NamedTuple
+from uuid import uuid4
+
+import orjson
+
+from holdfast.core.chore import chore
+from holdfast.core.flow import Flow, ScheduledRun, with_flow
+from holdfast.core.gate import Gate, GateKind
+from holdfast.core.record import Changes, Delete, Put, Record
+from holdfast.core.schedule_state import TAG, schedule_tag
+from holdfast.core.task import Added, NewTask, Reason, State, TaskId
+from holdfast.definitions.new_tasks import TaskMaker
+from holdfast.errors import RecordConflict
+from holdfast.flow.results import read_tasks
+from holdfast.flow.trees import CANCEL_TREE
+from holdfast.logs import EventLog
+from holdfast.ports.dispatcher import Dispatcher, work_for
+from holdfast.ports.store import Store
+from holdfast.recurrence import tz_version
+from holdfast.schedules.deciding import MOST_OPEN, Decision, Fire, Note, decide
+from holdfast.schedules.occurrence import (
+    OCCURRENCE,
+    Occurrence,
+    RunStatus,
+    occurrence_key,
+    put_occurrence,
+)
+from holdfast.schedules.retiming import retimed
+from holdfast.schedules.series import (
+    SERIES,
+    Overlap,
+    Series,
+    Status,
+    failed_document,
+    load_series,
+)
+from holdfast.settings import Settings
+
+log = EventLog("holdfast.schedules")
+
+AT_A_TIME: Final = 200
+PAGE: Final = 1000
+LONGEST_REST: Final = 1.0
+"""Seconds after which schedules are noticed that others have made."""
+LEASE: Final = 30.0
+"""Seconds that whoever took a series has to fire it before another one may."""
+WRITE_AFTER: Final = 5.0
+GIVE_UP_AFTER: Final = 20.0
+_IN_TURN: Final = (Overlap.QUEUE_ONE, Overlap.QUEUE_ALL, Overlap.CANCEL_RUNNING)
+
+
+class _Fired(NamedTuple):
+    """What is written of one series, and why."""
+
+    record: Record
+    decision: Decision
+    tasks: Sequence[NewTask]
+    records: Sequence[Put | Delete]
+
+
+class Firer:
+    """A maintenance agent."""
+
+    def __init__(
+        self,
+        store: Store,
+        dispatcher: Dispatcher,
+        settings: Settings,
+        *,
+        stored: Sequence[Callable[[Sequence[Added]], Awaitable[None]]] = (),
+    ) -> None:
+        """`stored` are told of the tasks that were submitted."""
+        self._store = store
+        self._dispatcher = dispatcher
+        self._stored = stored
+        self._maker = TaskMaker(settings)
+        self._keep = settings.retention
+        self._window = settings.idempotency_window
+        self._hurry = asyncio.Event()
+        self._is_retimed = False
+        self.fired = 0
+        """How many runs it has fired so far."""
+
+    async def tick(self) -> float:
+        """Fire what is due. Rest until the next one is, or somebody knows of one."""
+        if not self._is_retimed:
+            await self.retime()
+            self._is_retimed = True
+        next_due = await self.round()
+        rest = LONGEST_REST if next_due is None else min(LONGEST_REST, next_due)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._hurry.wait(), rest)
+        self._hurry.clear()
+        return 0.0
+
+    def hurry(self) -> None:
+        """A series was made or changed."""
+        self._hurry.set()
+
+    async def round(self) -> float | None:
+        """Fire all that is due; the seconds until the next one is."""
+        while True:
+            due = await self._store.take_due(SERIES, limit=AT_A_TIME, lease=LEASE)
+            if due.records:
+                await self._fire(due.records)
+            if len(due.records) < AT_A_TIME:
+                return due.next_due
+
+    async def retime(self) -> None:
+        """Work out anew when the series are due that were worked out with another tz database."""
+        mark, after = f'"tz_version":{orjson.dumps(tz_version()).decode()}', None
+        while page := await self._store.records(SERIES, limit=PAGE, after=after):
+            for record in page:
+                if mark not in record.document:
+                    await self._retime_one(record, load_series(record))
+            after = page[-1]
+
+    async def _retime_one(self, record: Record, series: Series) -> None:
+        if series.status is not Status.ACTIVE:
+            return
+        moved = retimed(series)
+        if moved.next_at != series.next_at:
+            log.warning(
+                "schedule.moved", schedule=series.id, tz_version=moved.tz_version,
+                was=series.next_at, next=moved.next_at,
+            )  # fmt: skip
+        with suppress(RecordConflict):  # somebody was quicker
+            await self._store.commit(Changes(uuid4().hex, records=[moved.put(record.version)]))
+
+    async def _fire(self, records: Sequence[Record]) -> None:
+        began = written = time.monotonic()
+        now = await self._store.now()
+        taken = [(record, series) for record in records if (series := await self._read(record))]
+        ids = [task_id for _, series in taken for task_id in series.open]
+        ends, fired = await self._ends(ids), list[_Fired]()
+        for record, series in taken:
+            fired.append(self._fired(record, decide(series, now, ends), now))
+            if time.monotonic() - written > WRITE_AFTER:
+                await self._write(fired, now)
+                fired, written = [], time.monotonic()
+                if written - began > GIVE_UP_AFTER:
+                    return
+        await self._write(fired, now)
+
+    async def _write(self, fired: Sequence[_Fired], now: datetime) -> None:
+        try:
+            await self._commit(fired)
+        except RecordConflict:
+            for each in fired:
+                with suppress(RecordConflict):  # somebody has edited it, and says when it is due
+                    await self._write_one(each, now)
+
+    async def _write_one(self, fired: _Fired, now: datetime) -> None:
+        try:
+            await self._commit([fired])
+        except RecordConflict:
+            # A backfill may have been quicker with some of these runs: they are done.
+            done = await self._known([put.key for put in fired.records if put.kind == OCCURRENCE])
+            if not done:
+                raise
+            decision, series = fired.decision, fired.decision.series
+            fires = [fire for fire in decision.fires if _key(series, fire) not in done]
+            notes = [note for note in decision.notes if _key(series, note) not in done]
+            left = decision._replace(fires=fires, notes=notes)
+            await self._commit([self._fired(fired.record, left, now)])
+
+    async def _known(self, keys: Sequence[str]) -> set[str]:
+        found: set[str] = set()
+        for start in range(0, len(keys), PAGE):
+            some = keys[start : start + PAGE]
+            known = await self._store.records(OCCURRENCE, keys=some, limit=len(some))
+            found |= {record.key for record in known}
+        return found
+
+    async def _read(self, record: Record) -> Series | None:
+        series = load_series(record)
+        if series.status is not Status.FAILED:
+            return series
+        log.error("schedule.failed", schedule=record.key, error=series.note)
+        document = failed_document(record, series.note or "")
+        put = Put(SERIES, record.key, document, record.version, record.group, record.sort)
+        with suppress(RecordConflict):
+            await self._store.commit(Changes(uuid4().hex, records=[put]))
+        return None
+
+    async def _ends(self, ids: Iterable[TaskId]) -> Mapping[TaskId, State]:
+        found = await read_tasks(self._store, list(ids))
+        return {task_id: task.state for task_id, task in found.items()}
+
+    def _fired(self, record: Record, decision: Decision, now: datetime) -> _Fired:
+        series = decision.series
+        tasks = [self.task_of(series, fire) for fire in decision.fires]
+        open_now = (*series.open, *(task.id for task in tasks))[-MOST_OPEN:]
+        after = replace(series, open=open_now, runs=series.runs + len(tasks))
+        said = [
+            *(
+                Occurrence(series.id, series.version, fire.at, RunStatus.FIRED, fire.origin, now,
+                           task.id)
+                for fire, task in zip(decision.fires, tasks, strict=True)
+            ),
+            *(
+                Occurrence(series.id, series.version, note.at, note.status, reason=note.reason,
+                           number=note.number, until=note.until)
+                for note in decision.notes
+            ),
+        ]  # fmt: skip
+        records: list[Put | Delete] = [after.put(record.version)]
+        records += [put_occurrence(one, self._keep) for one in said]
+        if decision.cancels:
+            about = {"parents": list(decision.cancels), "reason": Reason.CANCELLED}
+            records.append(chore(CANCEL_TREE, uuid4().hex, about))
+        return _Fired(record, decision, self.with_notices(tasks), records)
+
+    def task_of(self, series: Series, fire: Fire) -> NewTask:
+        """The task of one run."""
+        template = series.template
+        run = ScheduledRun(series.id, series.version, fire.at.isoformat(), fire.origin)
+        gates = template.gates
+        if series.overlap in _IN_TURN:
+            gates = (*gates, Gate(GateKind.LIMIT, f"{TAG}:{series.id}", 1))
+        return template._replace(
+            id=self._maker.new_id(),
+            payload=with_flow(template.payload, Flow(run=run)),
+            tags=(*template.tags, schedule_tag(series.id)),
+            gates=gates,
+        )
+
+    def with_notices(self, tasks: Sequence[NewTask]) -> list[NewTask]:
+        """The tasks, and behind them the notices that they want sent."""
+        notices = [self._maker.notice(task) for task in tasks if task.callback is not None]
+        return [*tasks, *notices]
+
+    async def _commit(self, fired: Sequence[_Fired]) -> None:
+        tasks = [task for each in fired for task in each.tasks]
+        records = [record for each in fired for record in each.records]
+        if not records:
+            return
+        added = await self._store.commit(Changes(uuid4().hex, tasks, records, self._window))
+        for each in fired:
+            _tell(each.decision)
+        for tell in self._stored if added else ():
+            await tell(added)
+        if tasks:
+            self._dispatcher.added(work_for(tasks))
+            self.fired += sum(len(each.decision.fires) for each in fired)
+            counted = Counter(task.queue for task in tasks)
+            log.info("schedule.fired", tasks=len(tasks), queues=dict(counted))
+
+
+def _key(series: Series, run: Fire | Note) -> str:
+    return occurrence_key(series.id, series.version, run.at)
+
+
+def _tell(decision: Decision) -> None:
+    """Say what was let go: a line for each reason, whatever their number."""
+    told: dict[tuple[RunStatus, str], list[Note]] = {}
+    for note in decision.notes:
+        told.setdefault((note.status, note.reason), []).append(note)
+    for (status, reason), notes in told.items():
+        log.warning(
+            "schedule.not_run", schedule=decision.series.id, status=status.value, reason=reason,
+            at=notes[0].at.isoformat(), runs=sum(note.number for note in notes),
+        )  # fmt: skip
+
+
+class OccurrenceKeeper:
+    """Forgets old occurrences. A maintenance agent."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def tick(self) -> float:
+        due = await self._store.take_due(OCCURRENCE, limit=500, lease=60.0)
+        gone = [Delete(OCCURRENCE, record.key, record.version) for record in due.records]
+        if gone:
+            with suppress(RecordConflict):
+                await self._store.commit(Changes(uuid4().hex, records=gone))
+        return 0.1 if len(gone) == 500 else 60.0
