@@ -38,7 +38,7 @@ OpenQueues = Annotated[
     ),
 ]
 
-_NEEDED = {"fastapi", "starlette", "uvicorn", "httptools"}
+_NEEDED = {"fastapi", "starlette", "uvicorn", "httptools", "icalendar"}
 
 
 @with_session

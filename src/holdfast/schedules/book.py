@@ -117,6 +117,13 @@ class Book:
         await self._tell(series.id, series.due_at)
         return series
 
+    async def add(self, many: Sequence[Series]) -> None:
+        """Store series that were `made`, all of them in one commit or none."""
+        await self.store.commit(Changes(uuid4().hex, records=[each.put(0) for each in many]))
+        for each in many:
+            log.info("schedule.created", schedule=each.id, next=each.next_at)
+            await self._tell(each.id, each.due_at)
+
     def made(
         self,
         template: NewTask,

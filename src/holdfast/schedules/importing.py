@@ -6,19 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
-from uuid import uuid4
 
-from holdfast.core.record import Changes
 from holdfast.core.task import NewTask
 from holdfast.errors import InvalidOption
-from holdfast.logs import EventLog
 from holdfast.schedules.book import Book
 from holdfast.schedules.calendar_reading import Entry, Unread
 from holdfast.schedules.calendar_writing import UID_SUFFIX
 from holdfast.schedules.reading import read_schedule_name
 from holdfast.schedules.series import SERIES, Series
-
-log = EventLog("holdfast.schedules")
 
 
 class Imported(NamedTuple):
@@ -50,8 +45,7 @@ async def import_entries(
         else:
             made.append(replace(each, id=names.get(entry.number, each.id)))
     if made and (skip_unread or all(each.is_fine for each in unread)):
-        await book.store.commit(Changes(uuid4().hex, records=[each.put(0) for each in made]))
-        log.info("schedule.imported", schedules=len(made), unread=len(unread))
+        await book.add(made)
         return Imported(made, unread)
     return Imported((), unread)
 

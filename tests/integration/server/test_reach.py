@@ -28,6 +28,18 @@ BODIES: dict[str, Json] = {
     f"POST {TASKS}/actions": {"action": "cancel", "filter": {"status": ["queued"]}},
     "POST /api/v1/dead-letters/replay": {"filter": {}},
     "POST /api/v1/dead-letters/discard": {"filter": {}},
+    "POST /api/v1/schedules": {"task_type": "shop.add", "parameters": {"a": 1}, "every": "1h"},
+    "POST /api/v1/schedules/preview": {"every": "1h"},
+    "POST /api/v1/schedules/import": {
+        "task_type": "shop.fail",
+        "calendar": "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:20900101T100000Z\nEND:VEVENT\n"
+        "END:VCALENDAR",
+    },
+    "PATCH /api/v1/schedules/{schedule}": {"title": "mine"},
+    "POST /api/v1/schedules/{schedule}/backfill": {
+        "begin": "2026-01-05T00:00:00Z",
+        "end": "2026-01-06T00:00:00Z",
+    },
     "POST /internal/workers/{worker_id}/poll": {"available_capacity": 1, "wait_seconds": 0},
 }
 
@@ -49,6 +61,14 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 @pytest.fixture(scope="module")
 def anna(server: LiveServer) -> httpx.Client:
     return server.client("submit", "read", "operate", owner="anna")
+
+
+@pytest.fixture(scope="module")
+def schedule(anna: httpx.Client) -> str:
+    """A schedule of Anna's."""
+    body = {"name": "annas", "task_type": "shop.add", "parameters": {"a": 1}, "every": "1h"}
+    answer = anna.post("/api/v1/schedules", json={**body, "title": SECRET, "queue": "annas-queue"})
+    return str(answer.json()["id"])
 
 
 @pytest.fixture
@@ -111,7 +131,7 @@ def test_who_may_only_submit_acts_on_no_filter(server: LiveServer) -> None:
 
 @pytest.mark.parametrize(("method", "path", "rule"), ROUTES, ids=ENDPOINTS)
 def test_no_route_shows_or_changes_what_is_anothers(
-    server: LiveServer, anna: httpx.Client, method: str, path: str, rule: Any
+    server: LiveServer, anna: httpx.Client, schedule: str, method: str, path: str, rule: Any
 ) -> None:
     """Every route of the table, called by Bert with what is Anna's."""
     task = submitted(anna, unique_key=SECRET, tags=[SECRET], queue="annas-queue")["task_id"]
@@ -120,6 +140,7 @@ def test_no_route_shows_or_changes_what_is_anothers(
         return  # no token that is bound to an owner can have `worker` or `admin`
     bert = server.client(*scopes, owner="bert")
     url = path.replace("{task_id}", task).replace("{queue}", "annas-queue")
+    url = url.replace("{schedule}", schedule)
 
     answer = bert.request(method, url, json=BODIES.get(f"{method} {path}"))
 
@@ -128,12 +149,16 @@ def test_no_route_shows_or_changes_what_is_anothers(
             assert (answer.status_code, answer.json()["code"]) == (403, "bound_token")
         case WhenBound.OWN if "{task_id}" in path:
             assert (answer.status_code, answer.json()["code"]) == (404, "task_not_found")
+        case WhenBound.OWN if "{schedule}" in path:
+            assert (answer.status_code, answer.json()["code"]) == (404, "schedule_not_found")
         case _:
             assert answer.status_code in {200, 201}
             assert task not in answer.text
             assert "annas-queue" not in answer.text
     assert SECRET not in answer.text
     assert server.admin.get(f"{TASKS}/{task}").json()["status"] == "queued"
+    whole = server.admin.get(f"/api/v1/schedules/{schedule}").json()
+    assert (whole["status"], whole["version"], whole["skips"]) == ("active", 1, [])
 
 
 def test_every_route_of_the_page_has_a_decision_for_bound_tokens(server: LiveServer) -> None:

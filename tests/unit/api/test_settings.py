@@ -51,6 +51,7 @@ KNOBS: dict[str, tuple[object, str, str, object]] = {
     "processes": (2, "2", "2", 2),
     "capabilities": ({"gpu", "big"}, "gpu,big", '"big,gpu"', frozenset({"gpu", "big"})),
     "open_queues": (["js", "go"], "js,go", '["go", "js"]', frozenset({"js", "go"})),
+    "schedule_floor": ("1m", "60", "60", 60.0),
     "max_body": ("1MiB", "1048576", '"1MiB"', 1024 * 1024),
     "max_connections": (50, "50", "50", 50),
     "rate_limit": (50, "50", "50.0", 50.0),

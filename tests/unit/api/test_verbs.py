@@ -110,6 +110,7 @@ class TestFinding:
         assert app.list(finished_before=created + timedelta(days=1)).tasks == ()
         assert app.list(error_type="KeyError").tasks == ()
         assert app.list(worker_id="w").tasks == ()
+        assert app.list(schedule="nightly").tasks == ()
         assert app.list(parent_id=chosen).tasks == ()
 
     def test_a_task_is_found_by_either_of_its_keys_the_newest_first(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final, cast
 
 from starlette.responses import Response
@@ -130,10 +132,8 @@ async def preview_rule(request: ApiRequest[PreviewWords]) -> Response:
         begin, end = (read_instant("between", each) for each in asked["between"])
     after = read_instant("after", asked["after"]) if "after" in asked else now
     number = asked.get("n", SHOWN if begin is None else MOST_PREVIEWED)
-    shown = asked.get("show_tz")
-    return answer(
-        preview_of(rule, number, after=after, begin=begin, end=end, tz=shown, zone_word="show_tz")
-    )
+    tried = partial(preview_of, begin=begin, end=end, tz=asked.get("show_tz"), zone_word="show_tz")
+    return answer(await asyncio.to_thread(tried, rule, number, after=after))
 
 
 @routes("GET", ONE, "Look at one schedule", answers=ScheduleAnswer)
@@ -306,7 +306,8 @@ async def preview_schedule(request: ApiRequest[PreviewQuery]) -> Response:
     now = await (await request.verbs()).now()
     after = read_instant("after", asked["after"]) if "after" in asked else now
     number = asked.get("n", SHOWN)
-    return answer(preview_of(series.rule, number, after=after, tz=asked.get("tz")))
+    look = partial(preview_of, after=after, tz=asked.get("tz"))
+    return answer(await asyncio.to_thread(look, series.rule, number))
 
 
 def words_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
