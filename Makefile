@@ -5,7 +5,7 @@
 .DEFAULT_GOAL := help
 BIN := $(if $(PYTHON),$(shell PYTHON="$(PYTHON)" scripts/setup where),.venv)/bin
 # Most tests wait for processes and clocks, so more of them than cores; those that kill are heavier.
-JOBS ?= 5
+JOBS ?= 6
 HEAVY_JOBS ?= 3
 PYTEST := $(BIN)/python -m pytest
 # With ARGS="-k something" one of the two runs may find no test (exit code 5); that is no failure.
