@@ -26,7 +26,7 @@ def test_task_list_prints_one_json_page_with_stable_keys(world: World) -> None:
         "last_started_at", "finished_at", "completed_at", "expires_at", "timeout_seconds",
         "progress", "result", "error", "cancel_requested", "trace_id", "traceparent", "tags",
         "owner", "parent_id", "lock", "fence", "unique_key", "idempotency_key",
-        "required_capabilities", "callback_url", "cost",
+        "required_capabilities", "callback_url", "cost", "schedule",
     }  # fmt: skip
 
 
