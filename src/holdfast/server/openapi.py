@@ -67,6 +67,8 @@ def page(app: FastAPI, holdfast: Holdfast, version: str) -> dict[str, Any]:
     schemas |= COMPONENTS | {ANY: ANY_JSON}
     made["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
     made["security"] = [{"token": []}]
+    schemas["Emit"] = emit = deepcopy(schemas["Emit"])
+    emit["properties"]["payload"] = {"$ref": REFERENCE.format(model=ANY)}
     _describe_submit(made["paths"][TASKS]["post"], holdfast, schemas)
     _describe_schedules(made["paths"][SCHEDULES]["post"], holdfast, schemas)
     rules = {path.replace(":path}", "}"): methods for path, methods in TABLE.items()}
