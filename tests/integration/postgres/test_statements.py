@@ -23,7 +23,7 @@ def test_every_block_is_used_and_every_name_exists() -> None:
     used |= {"waiting", "retrying", "ready", "blocked", "running", "after", "later_than"}
     used |= {"after_nearby", "later_than_nearby"}
     used |= {f"{way}_records{where}" for way in ("oldest", "newest") for where in ("", "_in_group")}
-    used |= {"insert_record", "update_record"}
+    used |= {"insert_records", "update_records"}
     used |= {"done_after", "done_later_than", "pictures_newest_first", "pictures_oldest_first"}
     used |= {"waits_or_ended"}  # a further clause of requeues
     used |= {"not_asked", "key_is_free", "newest_first", "newest_done_first", "oldest_done_first"}
