@@ -28,8 +28,8 @@ demo: ## See it survive a kill -9: workers, mixed tasks, and the promises counte
 
 test: ## Run every test, the ones that kill processes included
 	@scripts/setup test
-	$(PYTEST) -n $(JOBS) --ignore tests/acceptance $(ARGS) $(UNLESS_NONE)
-	$(PYTEST) -n $(HEAVY_JOBS) tests/acceptance $(ARGS) $(UNLESS_NONE)
+	$(PYTEST) -n $(JOBS) --dist worksteal --ignore tests/acceptance $(ARGS) $(UNLESS_NONE)
+	$(PYTEST) -n $(HEAVY_JOBS) --dist worksteal tests/acceptance $(ARGS) $(UNLESS_NONE)
 
 test-quick: ## Run the tests that start no servers, within two minutes: single parts, and two stores
 	@scripts/setup test

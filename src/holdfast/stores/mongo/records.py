@@ -70,11 +70,13 @@ class KeepsRecords(Adds):
     async def take_due(self, kind: str, *, limit: int, lease: float) -> Due:
         async with self._server() as db:
             now = await self._now_us(db)
-            taking = partial(_take, kind=kind, limit=limit, now=now, until=now + span_us(lease))
-            taken = await atomically(db, taking) if limit > 0 else []
-            first = await db.records.find_one({"due_kind": kind}, sort=[("due_at", 1)])
-            next_due = None if first is None else max(0, first["due_at"] - now) / 1e6
-            return Due(taken, next_due)
+            taken: Sequence[Record] = ()
+            first = await _first_due(db, kind)
+            if limit > 0 and first is not None and first <= now:
+                taking = partial(_take, kind=kind, limit=limit, now=now, until=now + span_us(lease))
+                taken = await atomically(db, taking)
+                first = await _first_due(db, kind)
+            return Due(taken, None if first is None else max(0, first - now) / 1e6)
 
     async def commit(self, changes: Changes) -> Sequence[Added]:
         async with self._server() as db:
@@ -136,6 +138,12 @@ async def record_steps(db: Collections, reports: Sequence[Report]) -> None:
                 upsert=True,
                 session=db.session,
             )  # fmt: skip
+
+
+async def _first_due(db: Collections, kind: str) -> int | None:
+    """When the first record of a kind is due: most of the time that is all there is to know."""
+    found = await db.records.find_one({"due_kind": kind}, {"due_at": 1}, sort=[("due_at", 1)])
+    return None if found is None else found["due_at"]
 
 
 async def _take(db: Collections, kind: str, limit: int, now: int, until: int) -> Sequence[Record]:
