@@ -351,7 +351,7 @@ def _changed(client: Client, series: Series, before: str = "") -> Answer:
 
 
 def _preview(rule: Schedule, number: int, after: datetime, shown: str | None) -> Answer:
-    from holdfast.server.previews import preview_of  # noqa: PLC0415 - as REST answers it
+    from holdfast.schedules.previews import preview_of  # noqa: PLC0415 - as REST answers it
 
     data = preview_of(rule, number, after=after, tz=shown, zone_word="in")
     rows = rule.preview(number, after=after, tz=shown)

@@ -72,6 +72,7 @@ class _Fired(NamedTuple):
 
     record: Record
     decision: Decision
+    runs: Sequence[Occurrence]
     tasks: Sequence[NewTask]
     records: Sequence[Put | Delete]
 
@@ -94,26 +95,18 @@ class Firer:
         self._maker = TaskMaker(settings)
         self._keep = settings.retention
         self._window = settings.idempotency_window
-        self._hurry = asyncio.Event()
         self._is_retimed = False
         self.fired = 0
         """How many runs it has fired so far."""
 
     async def tick(self) -> float:
-        """Fire what is due. Rest until the next one is, or somebody knows of one."""
+        """Fire what is due, and rest right here until the next one is: to the point."""
         if not self._is_retimed:
             await self.retime()
             self._is_retimed = True
         next_due = await self.round()
-        rest = LONGEST_REST if next_due is None else min(LONGEST_REST, next_due)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._hurry.wait(), rest)
-        self._hurry.clear()
+        await asyncio.sleep(LONGEST_REST if next_due is None else min(LONGEST_REST, next_due))
         return 0.0
-
-    def hurry(self) -> None:
-        """A series was made or changed."""
-        self._hurry.set()
 
     async def round(self) -> float | None:
         """Fire all that is due; the seconds until the next one is."""
@@ -227,7 +220,7 @@ class Firer:
         if decision.cancels:
             about = {"parents": list(decision.cancels), "reason": Reason.CANCELLED}
             records.append(chore(CANCEL_TREE, uuid4().hex, about))
-        return _Fired(record, decision, self.with_notices(tasks), records)
+        return _Fired(record, decision, said, self.with_notices(tasks), records)
 
     def task_of(self, series: Series, fire: Fire) -> NewTask:
         """The task of one run."""
@@ -254,6 +247,7 @@ class Firer:
         if not records:
             return
         added = await self._store.commit(Changes(uuid4().hex, tasks, records, self._window))
+        await self._correct(fired, tasks, added)
         for each in fired:
             _tell(each.decision)
         for tell in self._stored if added else ():
@@ -263,6 +257,30 @@ class Firer:
             self.fired += sum(len(each.decision.fires) for each in fired)
             counted = Counter(task.queue for task in tasks)
             log.info("schedule.fired", tasks=len(tasks), queues=dict(counted))
+
+    async def _correct(
+        self, fired: Sequence[_Fired], tasks: Sequence[NewTask], added: Sequence[Added]
+    ) -> None:
+        """Say so of runs that made no task: one with their unique key has not ended."""
+        met = {
+            new.id: each.task_id for new, each in zip(tasks, added, strict=True) if not each.created
+        }
+        if not met:
+            return
+        puts = [
+            put_occurrence(
+                run._replace(
+                    status=RunStatus.SKIPPED, fired_at=None, task_id=None,
+                    reason=f"task {met[run.task_id]} has its unique key and has not ended",
+                ),
+                self._keep,
+            )
+            for each in fired
+            for run in each.runs
+            if run.task_id is not None and run.task_id in met
+        ]  # fmt: skip
+        again = [put._replace(version=None) for put in puts]
+        await self._store.commit(Changes(uuid4().hex, records=again))
 
 
 def _key(series: Series, run: Fire | Note) -> str:

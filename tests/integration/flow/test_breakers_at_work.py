@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 
-from tests.integration.flow.conftest import Working
+from tests.kit.at_work import Working
 
 from holdfast import Breaker, Fatal, Holdfast, State, fixed
 from holdfast.core.breaker import BREAKER, BreakerState

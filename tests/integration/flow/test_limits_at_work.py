@@ -7,7 +7,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 
 import pytest
-from tests.integration.flow.conftest import Working
+from tests.kit.at_work import Working
 
 from holdfast import Fair, Holdfast, InvalidOption, Limit, Rate, State
 from holdfast.core.breaker import BreakerState

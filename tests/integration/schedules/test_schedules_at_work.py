@@ -6,7 +6,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.integration.schedules.conftest import Working
+from tests.kit.at_work import Working
 
 from holdfast import Holdfast, State
 from holdfast.core.flow import flow_of

@@ -28,6 +28,22 @@ async def statuses(place: Place) -> list[tuple[int, RunStatus, Origin]]:
     return [(run.at.hour, run.status, run.origin) for run in reversed(page.runs)]
 
 
+async def test_a_run_that_meets_a_task_with_its_unique_key_is_told_of_as_skipped(
+    place: Place,
+) -> None:
+    other = await place.app.client.submit(place.report.options(unique_key="one").call(1))
+    call = place.report.options(unique_key="one").call(7)
+    await place.book.create(call, "every 1h", name="hourly")
+    place.clock.advance(HOUR)
+
+    await place.fire()
+
+    [run] = (await place.book.runs("hourly")).runs
+    assert (run.status, run.task_id) == (RunStatus.SKIPPED, None)
+    assert other.task_id in (run.reason or "")
+    assert await place.tasks() == 1
+
+
 async def test_a_schedule_is_fired_at_its_time_with_its_arguments(place: Place) -> None:
     await hourly(place)
     place.clock.advance(HOUR)

@@ -21,6 +21,7 @@ from holdfast.core.schedule_answers import (
 )
 from holdfast.errors import InvalidOption
 from holdfast.schedules.book import MOST_BACKFILLED
+from holdfast.schedules.previews import preview_of
 from holdfast.schedules.rule_words import KINDS, rule_of
 from holdfast.schedules.rule_words import WORDS as RULE_WORDS
 from holdfast.server.access import SCHEDULES
@@ -41,7 +42,6 @@ from holdfast.server.models.schedules import (
     TaskWords,
 )
 from holdfast.server.models.tasks import NoQuery, Submit
-from holdfast.server.previews import preview_of
 from holdfast.server.problems import Refused, refusal_of
 from holdfast.server.routing import ApiRequest, Routes
 from holdfast.server.schedule_reach import ScheduleReach
