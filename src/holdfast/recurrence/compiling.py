@@ -27,6 +27,7 @@ from holdfast.recurrence.zones import (
     Zone,
     load_zone,
     to_wall,
+    tz_version,
 )
 
 EARLIEST: Final = FIRST_INSTANT + DAY * 366
@@ -232,5 +233,5 @@ def forget_zones() -> None:
 
     For processes that outlive an update of it, beside `zoneinfo.ZoneInfo.clear_cache()`.
     """
-    for kept in (load_zone, compile_rule, compile_cron):
+    for kept in (load_zone, compile_rule, compile_cron, tz_version):
         kept.cache_clear()

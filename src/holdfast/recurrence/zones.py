@@ -215,12 +215,13 @@ def read_overlap(value: object) -> Overlap:
     raise InvalidOption("overlap", f"expected first, second or both, got {value!r}")
 
 
+@lru_cache(maxsize=1)
 def tz_version() -> str:
     """Which tz database is in use: `2026f` from the package `tzdata`, or `2025b (system)`.
 
     Python looks at the system's files first (`zoneinfo.TZPATH`); set `PYTHONTZPATH=""` to use the
     package on every machine of a fleet. Runs that were computed ahead are worth computing again
-    when this text changes.
+    when this text changes. Read once: zones, too, are read once in a process (`forget_zones`).
     """
     for folder in map(Path, zoneinfo.TZPATH):
         if (folder / "Europe/London").is_file():

@@ -156,13 +156,14 @@ class Series:
         )
 
 
+_FIELDS: Final = tuple(each.name for each in fields(Series))
+
+
 def dump_series(series: Series) -> str:
-    said: dict[str, Json] = {
-        each.name: _plain(getattr(series, each.name)) for each in fields(Series)
-    }
+    said = {name: getattr(series, name) for name in _FIELDS}
     said["rule"] = series.rule.to_json()
     said["template"] = dump_template(series.template)
-    said["about"] = {each.name: getattr(series.about, each.name) for each in fields(About)}
+    said["catch_up"] = list(series.catch_up)
     return orjson.dumps(said).decode()
 
 
@@ -212,11 +213,3 @@ def failed_document(record: Record, note: str) -> str:
     """The document of a series whose rule cannot be read, with the reason."""
     said: Mapping[str, Json] = orjson.loads(record.document)
     return orjson.dumps({**said, "status": Status.FAILED, "note": note}).decode()
-
-
-def _plain(value: object) -> Json:
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, (tuple, list)):
-        return [_plain(each) for each in value]
-    return value if isinstance(value, (str, int, float, bool)) or value is None else None
