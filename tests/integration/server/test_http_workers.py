@@ -111,6 +111,7 @@ def test_a_task_goes_all_the_way_through_a_worker_over_http(wire: Wire) -> None:
         "owner": None,
         "lock": "a",
         "lock_fence": task["lock_fence"],
+        "scheduled_for": None,
         "steps": [],
     }
     assert task["lock_fence"] >= 1
@@ -126,6 +127,19 @@ def test_a_task_goes_all_the_way_through_a_worker_over_http(wire: Wire) -> None:
     assert (shown["status"], shown["result"]) == ("completed", {"size": [3, 4]})
     history = wire.admin.get(f"/api/v1/tasks/{task_id}/attempts").json()
     assert [attempt["worker_id"] for attempt in history["attempts"]] == [worker]
+
+
+def test_a_worker_is_told_when_a_run_of_a_schedule_was_meant_to_be(wire: Wire) -> None:
+    worker = wire.register()
+    wanted = {"name": "nightly", "task_type": "resize", "queue": "js", "cron": "0 3 * * *"}
+    made = wire.admin.post("/api/v1/schedules", json=wanted)
+    day = {"begin": "2026-01-05T00:00:00Z", "end": "2026-01-06T00:00:00Z"}
+    wire.admin.post("/api/v1/schedules/nightly/backfill", json=day)
+
+    (task,) = wire.poll(worker)
+
+    assert made.status_code == 201, made.text
+    assert (task["scheduled_for"], task["parameters"]) == ("2026-01-05T03:00:00Z", {})
 
 
 def test_worker_and_start_are_shown_only_while_the_task_runs(wire: Wire) -> None:

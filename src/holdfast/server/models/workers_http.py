@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Annotated, Any, Final, Literal, NotRequired, Required
 
 import orjson
@@ -12,6 +13,7 @@ from holdfast.codec.secrets import revealed
 from holdfast.core.attempt import Claim
 from holdfast.core.json_form import TOLD, From, JsonForm
 from holdfast.core.report import MOST_PROGRESS, MOST_TOKENS, MOST_UNITS
+from holdfast.core.schedule_state import scheduled_for
 from holdfast.core.task import Json
 from holdfast.core.trace import trace_id_of, traceparent_of
 from holdfast.remote import RemoteStep, ResultStatus, TakenResult, Verdict
@@ -242,7 +244,8 @@ STEP = JsonForm(StepAnswer, RemoteStep)
 @with_config(EXACT)
 class WorkAnswer(TypedDict):
     """A task to run. `attempt` is the fence: it must come back with the result. `lock_fence` grows
-    with every holder of the task's `lock`. `steps` is what earlier attempts recorded.
+    with every holder of the task's `lock`. `scheduled_for` is when a run of a schedule was meant
+    to be. `steps` is what earlier attempts recorded.
     """
 
     task_id: str
@@ -257,6 +260,7 @@ class WorkAnswer(TypedDict):
     owner: str | None
     lock: str | None
     lock_fence: Annotated[int | None, From("fence")]
+    scheduled_for: Annotated[datetime | None, From("payload", scheduled_for)]
     steps: Annotated[list[StepAnswer], TOLD]
 
 
