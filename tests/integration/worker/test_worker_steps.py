@@ -138,7 +138,7 @@ async def test_a_plain_task_asks_for_no_journal(counting: Counting) -> None:
     assert (counting.journals, counting.reports) == (0, 0)
 
 
-async def test_ten_thousand_sleepers_cost_an_idle_worker_nothing(counting: Counting) -> None:
+async def test_sleepers_cost_an_idle_worker_nothing(counting: Counting) -> None:
     shop = Workshop(counting)
 
     @shop.task()
