@@ -34,6 +34,7 @@ from tests.kit.servers.mongo import GivenMongo, MongoServer
 from tests.kit.servers.postgres import PostgresServer
 from tests.kit.servers.redis import RedisServer
 from tests.kit.servers.session import SharedServers
+from tests.spreading import spread
 
 hypothesis.settings.register_profile(
     "busy",
@@ -61,6 +62,10 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[SERVERS] = (
         SharedServers.at(given["servers"]) if given else SharedServers.of_this_process()
     )
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items[:] = spread(items, "acceptance")
 
 
 @pytest.hookimpl(optionalhook=True)

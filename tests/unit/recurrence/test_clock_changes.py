@@ -208,9 +208,14 @@ def test_a_midnight_that_is_missing(tz: str, day: str, expected: str) -> None:
         ("America/Nuuk", datetime(2023, 1, 1)),
     ],
 )
-@pytest.mark.parametrize("rule", ["FREQ=DAILY", "FREQ=DAILY;BYHOUR=0,1,2,3,22,23;BYMINUTE=0,45"])
-def test_two_years_in_zones_with_odd_clocks(tz: str, first: datetime, rule: str) -> None:
-    for hour in (0, 2, 23):
+@pytest.mark.parametrize(
+    ("rule", "hours"),
+    [("FREQ=DAILY", (0, 2, 23)), ("FREQ=DAILY;BYHOUR=0,1,2,3,22,23;BYMINUTE=0,45", (0,))],
+)
+def test_two_years_in_zones_with_odd_clocks(
+    tz: str, first: datetime, rule: str, hours: tuple[int, ...]
+) -> None:
+    for hour in hours:
         start = first.replace(hour=hour, minute=30)
         for gap, overlap in (("shift", "first"), ("skip", "both"), ("shift", "second")):
             schedule = Schedule.rrule(rule, dtstart=start, tz=tz, gap=gap, overlap=overlap)
