@@ -32,7 +32,12 @@ _ALWAYS = "is how every task is handled here; leave it out"
 _CONTEXT = "is not needed: annotate the first parameter, `def task(ctx: Context, …)`"
 _UNKEPT = "is `keep=False` here: the whole task is forgotten, about a minute after it has succeeded"
 _KEPT = "is not an option of a task: the settings `retention` and `dead_letter_retention` say it"
-_NEXT = "is not an option: submit the next task from the handler of the first"
+_NEXT = "is `after=[handle]` at the task that comes next, or `chain(f.s(1), g.s())`"
+_UNLESS = "is `after=[handle], when='failure'` at the task that comes next"
+_CHILD = (
+    "is not an option: children come with their parent (`batch(…)`, `children` over REST), or from "
+    "it while it runs (`ctx.submit_child(…)`)"
+)
 _JSON = "is not an option: arguments and results are JSON"
 _UNITS = "is `timeout` here, with its unit: `timeout='30s'`"
 _LATER = "is `expires` here, with its unit: `expires='1h'`"
@@ -78,9 +83,11 @@ ADVICE: Final[dict[str, str]] = {
     "at_front": "is `priority='critical'` here",
     "depends_on": _NEXT,
     "link": _NEXT,
-    "link_error": _NEXT,
+    "link_error": _UNLESS,
     "on_success": _NEXT,
-    "on_failure": _NEXT,
+    "on_failure": _UNLESS,
+    "parent": _CHILD,
+    "parent_id": _CHILD,
     "serializer": _JSON,
     "compression": _JSON,
     "description": "is not an option; `tags` are what a task is found by",
