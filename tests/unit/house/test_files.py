@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections import Counter
+from pathlib import Path
 
 from .pages import ROOT, name_of
 
@@ -23,6 +25,24 @@ def test_every_module_says_what_it_is_for() -> None:
     texts = {name_of(source): source.read_text().strip() for source in SOURCES}
 
     assert [name for name, text in texts.items() if text and not text.startswith('"""')] == []
+
+
+def test_no_two_files_of_tests_share_the_name_they_are_imported_by() -> None:
+    files = sorted((ROOT / "tests").rglob("test_*.py"))
+
+    shared = {name for name, count in Counter(map(imported_as, files)).items() if count > 1}
+
+    assert [name_of(file) for file in files if imported_as(file) in shared] == []
+
+
+def imported_as(file: Path) -> str:
+    """From the outermost folder that is a package, as pytest names what it collects."""
+    parts = [file.stem]
+    for folder in file.parents:
+        if not (folder / "__init__.py").exists():
+            break
+        parts.append(folder.name)
+    return ".".join(reversed(parts))
 
 
 def test_no_file_names_a_place_on_somebodys_machine() -> None:
