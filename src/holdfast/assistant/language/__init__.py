@@ -1,0 +1,1 @@
+"""Reads sentences: tokens, words of a language pack, phrases of time, and what belongs to what."""

@@ -1,0 +1,1 @@
+"""Language packs: plain data, one file for each language."""
