@@ -1,0 +1,1 @@
+"""The ways by which something is delivered; one file each."""

@@ -1,0 +1,1 @@
+"""Signed POSTs to URLs that others gave: callbacks and deliveries make them alike."""
