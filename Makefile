@@ -4,8 +4,8 @@
 
 .DEFAULT_GOAL := help
 BIN := $(if $(PYTHON),$(shell PYTHON="$(PYTHON)" scripts/setup where),.venv)/bin
-# Many tests wait for processes and clocks, so more of them than cores.
-JOBS ?= 5
+# Many tests wait for processes and clocks, so more of them than cores; browsers need room beside them.
+JOBS ?= 3
 PYTEST := $(BIN)/python -m pytest
 # Tests start hundreds of Python processes: each may use what the one before it compiled.
 unexport PYTHONDONTWRITEBYTECODE
@@ -54,9 +54,10 @@ soak: ## Kill workers under load for MINUTES (5 by default) and count what was l
 	@scripts/setup test
 	$(BIN)/python -m scripts.soak $(or $(MINUTES),5)
 
-docs: ## Rewrite the pages of docs/reference that are generated from the code
+docs: ## Rewrite what is generated from the code: pages of docs/reference, rules for Prometheus
 	@scripts/setup test
 	$(BIN)/python scripts/reference.py
+	$(BIN)/python scripts/monitoring.py
 
 build: ## Build the wheel into dist/
 	@scripts/setup test

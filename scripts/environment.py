@@ -91,10 +91,11 @@ def prepare(purpose: str) -> None:
 
 def fetch_programs() -> None:
     """What tests need and no package index has. Without them only their own tests fail."""
-    try:
-        run(str(PYTHON), "-m", "tests.kit.servers.debian", PYTHONPATH=str(ROOT))
-    except Unable as problem:
-        say(f"{problem} (a few tests need it; `make test` tries again)")
+    for module in ("tests.kit.servers.debian", "tests.kit.browser"):
+        try:
+            run(str(PYTHON), "-m", module, PYTHONPATH=str(ROOT))
+        except Unable as problem:
+            say(f"{problem} (a few tests need it; `make test` tries again)")
 
 
 # -- the stamp ---------------------------------------------------------------------------------

@@ -23,7 +23,9 @@ import typer.main
 import holdfast
 from holdfast import errors
 from holdfast.cli.main import app as cli
+from holdfast.core.alerts import RULES
 from holdfast.core.lifecycle import MOVES, OTHER_WORDS, TERMINAL
+from holdfast.core.metrics import METRICS
 from holdfast.core.other_words import ADVICE, SAME
 from holdfast.core.priority import NUMBERS
 from holdfast.core.task import AttemptEnd, Cause, Priority, Reason, State
@@ -196,6 +198,7 @@ MEANINGS = {
     "capabilities": "what a worker can do (`--capability`)",
     "open_queues": "queues that take task types this process does not define, for HTTP workers",
     "schedule_floor": "a schedule whose runs are closer together is refused",
+    "agent": "the task that the assistant gives what people ask for; else the first `@app.agent`",
     "max_body": "largest request body the server reads; a stream of lines may be longer",
     "max_connections": "clients connected to one server at once; then idle ones make way",
     "rate_limit": "requests a second per token, then 429; `0` for no limit",
@@ -208,6 +211,25 @@ MEANINGS = {
     "`gcloud://project/location/queue?target=https://…/v1/tasks/execute`",
     "timer_previous_secret": "holds too for the calls of timers, while those signed by it wait",
     "timer_secret": "signs the calls of timers",
+    "llm_url": "base URL of an OpenAI-compatible endpoint that [reads requests beside the grammar]"
+    "(../how-to/use-a-language-model.md); without it no model is asked",
+    "llm_key": "the key of that endpoint, sent as a bearer token",
+    "llm_model": "the model to ask there",
+    "llm_timeout": "longest time that the model may take for one request, repeats included",
+    "smtp_url": "the mail server: `smtp://user:pass@host:587` (STARTTLS; `?starttls=no` for none), "
+    "or `smtps://…`",
+    "mail_from": "the sender's address of e-mails",
+    "public_url": "where people reach the server: for links to unsubscribe",
+    "delivery_secret": "signs the links to unsubscribe",
+    "delivery_templates": "a folder with templates of one's own, such as `email.html`",
+    "fcm_credentials": "the service account of mobile pushes: its JSON, or the path of a file",
+    "fcm_url": "where mobile pushes are handed in",
+    "vapid_private_key": "signs web pushes: 32 bytes in base64url",
+    "vapid_subject": "whom push services may write to: `mailto:…` or `https://…`",
+    "inbox_retention": "how long inbox items are kept",
+    "firestore_url": "where owners' schedules and executions are mirrored to: "
+    "`firestore://project/database`",
+    "otel": "make OpenTelemetry spans of submits and runs (`holdfast[otel]`)",
     "log_level": "least that is logged (`--log-level`): `debug`, `info`, `warning`, `error`",
     "log_format": "`text`, or `json` for one object a line (`--json`)",
 }
@@ -400,6 +422,30 @@ def members(kind: type) -> Callable[[], str]:
     return part
 
 
+# -- metrics -----------------------------------------------------------------------------------
+
+
+def metrics_table() -> str:
+    rows = [
+        (
+            f"`{metric.full_name}`",
+            metric.kind.value,
+            ", ".join(f"`{label}`" for label in metric.labels),
+            metric.says,
+        )
+        for metric in METRICS
+    ]
+    return table(("metric", "kind", "labels", "what it says"), rows)
+
+
+def alerts_table() -> str:
+    rows = [
+        (f"`{rule.name}`", rule.severity.value, rule.title, rule.advice, f"`{rule.query}`")
+        for rule in RULES
+    ]
+    return table(("alert", "severity", "it is raised when", "what to do", "query"), rows)
+
+
 # -- small things ------------------------------------------------------------------------------
 
 
@@ -439,6 +485,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "definition": members(Submittable),
     "task-options": options(BatchKeywords, OPTIONS),
     "submit-options": options(SubmitKeywords, OF_ONE_SUBMIT),
+    "metrics": metrics_table,
+    "alerts": alerts_table,
     "handle": members(holdfast.Handle),
     "context": members(holdfast.Context),
     "http-client": members(holdfast.HttpClient),

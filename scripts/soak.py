@@ -6,8 +6,9 @@
 Round after round on a fresh store, with real worker processes and one trial after the other: kill
 -9 of workers on every store, and of Redis; a server that crashes, stays away, throws everybody out;
 a network that cuts at the commit or stalls. Then the store is judged against what the tasks
-themselves wrote down. The parts are those of the acceptance tests, in larger doses; the seed
-changes with every round. Stops at the first broken promise, with the seed, and keeps its folder.
+themselves wrote down. One trial asks a real language model, a small one, about schedules. The parts
+are those of the acceptance tests, in larger doses; the seed changes with every round. Stops at the
+first broken promise, with the seed, and keeps its folder.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from scripts import small_model
 from tests.acceptance import load, ordeals, storm
 from tests.acceptance.stage import Stage
 from tests.kit.servers.mongo import MongoServer
@@ -127,6 +129,7 @@ TRIALS: dict[str, Callable[[Path, int], str]] = {
     "cuts": partial(network, ordeal=ordeals.cut, tasks=3_000),
     "stalls": partial(network, ordeal=ordeals.stall, seconds=10.0, times=2),
     "silence": partial(network, ordeal=ordeals.silence, times=2),
+    "small-model": small_model.misreadings,
 }
 
 

@@ -11,6 +11,7 @@
     def test_it(redis_url: str): ...                 one Redis for the whole session, or `REDIS_URL`
     def test_it(redis_server: RedisServer): ...      the former; leave it running, and its keys
     def test_it(own_redis: RedisServer): ...         a server to pause, kill and flush (0.1 s)
+    async def test_it(browser_page: Page): ...       an empty page of a real browser (1 s)
 
 A server that cannot be had fails the tests that need it, and says what to do: a promise that was
 not tested is no promise.
@@ -23,11 +24,13 @@ import os
 import secrets
 import signal
 import warnings
-from collections.abc import Iterator
-from typing import Protocol
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Protocol
 
 import hypothesis
 import pytest
+from tests.kit.browser import visiting
 from tests.kit.servers.account import ServerError
 from tests.kit.servers.binaries import Version
 from tests.kit.servers.mongo import GivenMongo, MongoServer
@@ -35,6 +38,9 @@ from tests.kit.servers.postgres import PostgresServer
 from tests.kit.servers.redis import RedisServer
 from tests.kit.servers.session import SharedServers
 from tests.spreading import spread
+
+if TYPE_CHECKING:
+    from playwright.async_api import Page
 
 hypothesis.settings.register_profile(
     "busy",
@@ -200,3 +206,17 @@ def _shared(request: pytest.FixtureRequest, version: Version) -> PostgresServer:
         return request.config.stash[SERVERS].postgres(version)
     except ServerError as problem:
         pytest.fail(str(problem))
+
+
+@pytest.fixture
+async def browser_page() -> AsyncIterator[Page]:
+    """A page in Chromium. The test fails if the page asks other machines for anything, or if one of
+    its scripts fails.
+    """
+    async with AsyncExitStack() as stack:
+        try:
+            visit = await stack.enter_async_context(visiting())
+        except ServerError as problem:
+            pytest.fail(str(problem))
+        yield visit.page
+        visit.check()

@@ -15,8 +15,10 @@ from holdfast.core.lifecycle import Outcome
 from holdfast.core.query import Page, TaskFilter
 from holdfast.core.retry import RetryPolicy, exponential, fixed
 from holdfast.core.task import Added, Priority, State, Task
+from holdfast.core.usage import Usage
 from holdfast.errors import (
     AttemptTimeout,
+    BudgetExceeded,
     ConfigError,
     EventTimeout,
     Fatal,
@@ -48,6 +50,7 @@ from holdfast.errors import (
 )
 
 if typing.TYPE_CHECKING:
+    from holdfast.agents.run import AgentResult, AgentRun
     from holdfast.app import Holdfast
     from holdfast.definitions.batch import Batch
     from holdfast.definitions.batch_context import BatchContext
@@ -81,6 +84,7 @@ if typing.TYPE_CHECKING:
     from holdfast.settings import Settings
 
 _HOMES = {
+    "holdfast.agents.run": ("AgentResult", "AgentRun"),
     "holdfast.app": ("Holdfast",),
     "holdfast.definitions.batch": ("Batch",),
     "holdfast.definitions.batch_context": ("BatchContext",),
@@ -117,10 +121,13 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "Added",
+    "AgentResult",
+    "AgentRun",
     "AttemptTimeout",
     "Batch",
     "BatchContext",
     "Breaker",
+    "BudgetExceeded",
     "Call",
     "Claim",
     "Composite",
@@ -182,6 +189,7 @@ __all__ = [
     "Throttle",
     "UnknownTask",
     "Unsupported",
+    "Usage",
     "batch",
     "chain",
     "chord",

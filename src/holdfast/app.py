@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ParamSpec, Self, TypeVar, Unpack
 from weakref import WeakSet
@@ -18,6 +18,7 @@ from weakref import WeakSet
 import orjson
 
 from holdfast.app_connection import AppConnection
+from holdfast.app_features import AppFeatures
 from holdfast.asyncio_tools.bridge import at_exit
 from holdfast.client import Client
 from holdfast.core.task import Json, Task
@@ -34,12 +35,11 @@ from holdfast.definitions.registry import Registry
 from holdfast.errors import HoldfastError, InvalidOption
 from holdfast.filters import read_id
 from holdfast.settings import Names, Settings, SettingsKeywords
-from holdfast.sync_facade import SyncFacade
 from holdfast.timers.wake_ups import WakeUps
+from holdfast.tracing import trace_submits
 from holdfast.wiring import open_dispatcher, open_store, open_timer
 
 if TYPE_CHECKING:
-    from holdfast.app_schedules import AppSchedules
     from holdfast.ports.store import Store
     from holdfast.worker.discovery import Autodiscovery
     from holdfast.worker.worker import Worker
@@ -52,7 +52,7 @@ D = TypeVar("D", bound=Definition[..., Any, Any])
 M = TypeVar("M", bound=Middleware | type[Middleware])
 
 
-class Holdfast(SyncFacade):
+class Holdfast(AppFeatures):
     """A task queue: `app = Holdfast()`, `@app.task`, `f.submit(…)`.
 
     Keywords are settings (see `holdfast.settings`). Nothing is opened before it is needed. Use it
@@ -69,6 +69,7 @@ class Holdfast(SyncFacade):
 
             wake_schedules(self)
         """What timers call for (`timer_url`), in deployments where nobody is always there."""
+        self.registry.check_channels = self._check_channels
         self._searches: list[Autodiscovery] = []
         self._connection: AppConnection | None = None
         self._lock = threading.Lock()
@@ -94,13 +95,6 @@ class Holdfast(SyncFacade):
         these. Said again, it replaces what was said before.
         """
         self.registry.set_queue(name, read_queue(name, limits))
-
-    @cached_property
-    def schedules(self) -> AppSchedules:
-        """Schedules: `app.schedules.create(report.call(7), "0 9 * * 1-5", tz="Europe/Berlin")`."""
-        from holdfast.app_schedules import AppSchedules  # noqa: PLC0415 - others should not pay
-
-        return AppSchedules(self)
 
     def schedule(
         self,
@@ -213,6 +207,7 @@ class Holdfast(SyncFacade):
         app's. `app_spec` ("module:app") is how process tasks find the app; an app that is a
         module's global is found without it.
         """
+        from holdfast.builtin.worker import BuiltInKeeper  # noqa: PLC0415
         from holdfast.worker.discovery import refuse_without_tasks  # noqa: PLC0415
         from holdfast.worker.worker import Worker  # noqa: PLC0415 - only workers need it
 
@@ -228,6 +223,7 @@ class Holdfast(SyncFacade):
             chosen,
             app_spec=spec,
             burst=burst,
+            beside=BuiltInKeeper(self, is_server=False),
         )
 
     async def run_worker(
@@ -262,9 +258,7 @@ class Holdfast(SyncFacade):
         client = await self.verbs()
         remote = client.remote
         try:
-            declared = DeclarationKeeper(
-                client.store, client.dispatcher, self.registry, self.settings
-            )
+            declared = DeclarationKeeper(client.schedules)
             timers = () if self.settings.timer_url is None else (self.wake_ups,)
             forgetter = Forgetter(client.store, self.registry)
             more = (remote.timeouts, remote.breakers, forgetter, declared, *timers)
@@ -310,12 +304,18 @@ class Holdfast(SyncFacade):
             before, self._connection = self._connection, connection
             return before
 
+    async def _check_channels(self, owner: str | None, channels: Sequence[str]) -> None:
+        from holdfast.delivery.choosing import channels_for  # noqa: PLC0415 - others should not pay
+
+        await channels_for(await self._store(), self.delivery, owner, channels)
+
     async def _store(self) -> Store:
         return (await self.verbs()).store
 
     def _connected(self) -> AppConnection:
         with self._lock:
             if self._connection is None:
+                trace_submits(self.settings, self.registry.middleware)
                 self._connection = AppConnection(
                     open_store(self.settings.url),
                     open_dispatcher(self.settings),

@@ -24,6 +24,7 @@ from holdfast.core.query import Order, Page, TaskFilter
 from holdfast.core.stats import Standing, Stats
 from holdfast.core.task import Added, NewTask, State, Task, TaskId, WorkerId
 from holdfast.core.why import Why, explain
+from holdfast.counting import tally_of
 from holdfast.definitions.call import Call
 from holdfast.definitions.composing import Composable, Composite
 from holdfast.definitions.context import current_context
@@ -54,12 +55,12 @@ from holdfast.logs import EventLog
 from holdfast.pauses import QueueVerbs
 from holdfast.ports.dispatcher import Dispatcher, work_for
 from holdfast.ports.store import Store
+from holdfast.schedule_verbs import ScheduleVerbs
 from holdfast.settings import Settings
 from holdfast.tokens import Tokens
 
 if TYPE_CHECKING:
     from holdfast.remote import RemoteWorkers
-    from holdfast.schedules.book import Book
 
 log = EventLog("holdfast.client")
 
@@ -71,7 +72,7 @@ ASK_CLOCK_EVERY = 1.0
 T = TypeVar("T")
 
 
-class Client(QueueVerbs, TreeVerbs, LimitVerbs, EventVerbs):
+class Client(QueueVerbs, TreeVerbs, LimitVerbs, EventVerbs, ScheduleVerbs):
     """Submits, finds and steers the tasks of one store."""
 
     def __init__(
@@ -85,17 +86,13 @@ class Client(QueueVerbs, TreeVerbs, LimitVerbs, EventVerbs):
         self._maker = TaskMaker(settings, registry.queues)
         self.new_tasks = self._maker.make
         """The tasks of calls, for somebody else to store."""
-        self._composer = Composer(store, dispatcher, registry.middleware, settings, self._said)
+        self._composer = Composer(
+            store, dispatcher, registry.middleware, settings, self._said, self._maker.traced
+        )
         self._trees = Trees(store, dispatcher, settings)
         self._clock: tuple[datetime, float] | None = None
         self._announcer = Announcer(log)
-
-    @cached_property
-    def schedules(self) -> Book:
-        """The verbs of schedules."""
-        from holdfast.schedules.book import Book  # noqa: PLC0415 - others should not pay
-
-        return Book(self.store, self.dispatcher, self.registry, self.settings, self._maker)
+        self._tally = tally_of(store)
 
     @cached_property
     def remote(self) -> RemoteWorkers:
@@ -141,12 +138,14 @@ class Client(QueueVerbs, TreeVerbs, LimitVerbs, EventVerbs):
     ) -> Sequence[Added]:
         """`submit_many` for compositions: one answer for each, that of its outermost task."""
         self._refuse_to_wait_for_itself()
-        make = partial(self.new_tasks, mark=mark, traceparent=traceparent)
+        # Its outermost tasks begin the trace of all: the composer sees to the spans.
+        make = partial(self.new_tasks, mark=mark, traceparent=traceparent, has_span=False)
         return await self._composer.submit(parts, make)
 
     def slices(self, part: Composite[Any]) -> Slices:
         """A group that is too large to be stored at once, to be stored in slices."""
-        return Slices(self.store, self._composer, self._trees, part, self.new_tasks)
+        make = partial(self.new_tasks, has_span=False)
+        return Slices(self.store, self._composer, self._trees, part, make)
 
     async def _add(
         self, calls: Sequence[Call[Any]], mark: bytes | None, traceparent: str | None
@@ -159,7 +158,8 @@ class Client(QueueVerbs, TreeVerbs, LimitVerbs, EventVerbs):
                 tasks, added = await Coalescer(self.store, window).submit(calls, make)
             else:
                 tasks = self.new_tasks(calls, mark, traceparent)
-                added = await self.store.add(tasks, idempotency_window=window)
+                with self._tally.timed("add"):
+                    added = await self.store.add(tasks, idempotency_window=window)
         self.dispatcher.added(work_for(tasks))
         return self._said(tasks, added, len(calls))
 

@@ -5,7 +5,8 @@
     │   ├── PayloadRefused        a value that no store may hold: NUL, NaN, too deep, too large …
     │   └── UnfitArguments        those of a stored task do not fit the code of this worker
     ├── InvalidOption             a submit option makes no sense: bad duration … (ValueError)
-    │   └── IdempotencyConflict   the same idempotency key with another body
+    │   ├── IdempotencyConflict   the same idempotency key with another body
+    │   └── BudgetExceeded        a run that would exceed the budget of its owner or schedule
     ├── ConfigError               a setting is unknown or has a bad value (ValueError)
     ├── NotInitialised            the functional interface was used before `init()`
     ├── TaskNotFound              no task with that id (LookupError)
@@ -20,6 +21,7 @@
     │   ├── SchemaMismatch        the database has another schema version; names the command to run
     │   └── Unsupported           this kind of store, or this executor, cannot do that
     ├── TimerUnavailable          the timer service did not take it; a later sweep arms it
+    ├── MirrorUnavailable         Firestore did not take it; its task tries again
     ├── ServiceError              a server refused: no or wrong token, too much; or it failed
     ├── ResultTimeout             the result did not come in time (TimeoutError)
     ├── EventTimeout              `ctx.wait_for()`: the event did not come in time (TimeoutError)
@@ -96,6 +98,18 @@ class IdempotencyConflict(InvalidOption):
         )
         self.key = key
         self.task_id = task_id
+
+
+class BudgetExceeded(InvalidOption):
+    """A run was asked for that would exceed a budget. Nothing was run; `budget` names it."""
+
+    def __init__(self, budget: str, reason: str) -> None:
+        super().__init__(
+            "budget",
+            f"{reason}. Nothing was run. Raise the budget {budget!r}, or wait until its period is "
+            "over.",
+        )
+        self.budget = budget
 
 
 class ConfigError(HoldfastError, ValueError):
@@ -243,6 +257,12 @@ class Unsupported(StoreError):
 
 class TimerUnavailable(HoldfastError):
     """The timer service cannot be reached, or refuses. A sweep arms later what was not armed."""
+
+
+class MirrorUnavailable(HoldfastError):
+    """What schedules are mirrored to cannot be reached, or refuses. Nothing but the copy is late:
+    the task that brings it up to date tries again.
+    """
 
 
 class ServiceError(HoldfastError):

@@ -169,6 +169,11 @@ def read_record(record: logging.LogRecord) -> tuple[str, dict[str, Any]]:
     return event, fields
 
 
+def take_over(name: str, told: Callable[[logging.LogRecord], bool]) -> None:
+    """What a library's logger of this name would say is `told` first, and said if that says so."""
+    logging.getLogger(name).addFilter(told)
+
+
 def set_up(level: str = "info", form: str = "text", *, runs_handlers: bool = True) -> None:
     """Make standard error the place for the log, from `level` up; JSON if `form` says so.
 

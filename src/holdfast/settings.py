@@ -10,9 +10,7 @@ This module stays light (no Pydantic): the supervisor of worker processes import
 
 from __future__ import annotations
 
-import math
 import os
-import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
@@ -21,20 +19,38 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Self, TypedDict, Unpack
 
-from holdfast.core import limits
-from holdfast.core.duration import Duration, Size, parse_duration, parse_size
+from holdfast.core import delivery_settings, limits, model_endpoint
+from holdfast.core.duration import Duration, Size, parse_duration
+from holdfast.core.mail_address import parse_address
 from holdfast.core.priority import Aging
 from holdfast.core.retry import RetryPolicy, fixed, parse_policy
 from holdfast.core.task import Priority
 from holdfast.errors import ConfigError
 from holdfast.logs import FORMATS, LEVELS
+from holdfast.setting_readers import (
+    EVERY_QUEUE,
+    number,
+    read_duration,
+    read_firestore_url,
+    read_modules,
+    read_name_set,
+    read_open_queues,
+    read_queues,
+    read_redis_url,
+    read_secret,
+    read_size,
+    read_task_name,
+    read_timer_url,
+    read_truth,
+    read_url,
+    read_worker_name,
+    whole,
+    word_of,
+)
 
 PREFIX = "HOLDFAST_"
 PREFIX_OF_TESTS = "HOLDFAST_TEST_"
 """Variables of `holdfast.testing` (where its servers are found); no settings."""
-EVERY_QUEUE = "*"
-SHORTEST_SECRET = 16
-LONGEST_WORKER_NAME = 100
 
 Retries = int | Literal["unlimited"]
 Names = str | list[str] | tuple[str, ...] | set[str] | frozenset[str]
@@ -71,6 +87,7 @@ class SettingsKeywords(TypedDict, total=False):
     dead_letter_retention: Duration | None
     idempotency_window: Duration | None
     schedule_floor: Duration | None
+    agent: str | None
     worker_name: str | None
     queues: Names | None
     concurrency: int | None
@@ -87,6 +104,22 @@ class SettingsKeywords(TypedDict, total=False):
     timer_url: str | None
     timer_previous_secret: str | None
     timer_secret: str | None
+    llm_url: str | None
+    llm_key: str | None
+    llm_model: str | None
+    llm_timeout: Duration | None
+    smtp_url: str | None
+    mail_from: str | None
+    public_url: str | None
+    delivery_secret: str | None
+    delivery_templates: str | None
+    fcm_credentials: str | None
+    fcm_url: str | None
+    vapid_private_key: str | None
+    vapid_subject: str | None
+    inbox_retention: Duration | None
+    firestore_url: str | None
+    otel: bool | None
     log_level: str | None
     log_format: str | None
     processor_interval: Duration | None
@@ -102,144 +135,6 @@ OTHER_NAMES = {
     "worker_id": "worker_name",
 }
 """Settings as other task processors call them, and what they are here."""
-
-
-_WITH_DRIVER = re.compile(r"^(postgresql|postgres|sqlite)\+\w+(?=://)")
-"""A URL of SQLAlchemy names the driver too (`postgresql+psycopg://`). We have our own."""
-
-
-def _url(value: object, such_as: str = "'sqlite:///holdfast.db'") -> str:
-    if isinstance(value, str) and "://" in value:
-        return _WITH_DRIVER.sub(r"\1", value)
-    raise ValueError(f"expected a URL such as {such_as}, got {value!r}")
-
-
-def _redis_url(value: object) -> str:
-    return _url(value, such_as="'redis://localhost:6379' (leave it out to work without Redis)")
-
-
-def _timer_url(value: object) -> str:
-    return _url(
-        value, such_as="'gcloud://project/location/queue?target=https://…/v1/tasks/execute'"
-    )
-
-
-def _duration(value: object) -> float:
-    seconds = parse_duration(value)
-    if seconds == 0:
-        raise ValueError(f"expected more than 0 seconds, got {value!r}")
-    return seconds
-
-
-def _size(value: object) -> int:
-    size = parse_size(value)
-    if size == 0:
-        raise ValueError(f"expected more than 0 bytes, got {value!r}")
-    return size
-
-
-def _whole(least: int) -> Callable[[object], int]:
-    def read(value: object) -> int:
-        if isinstance(value, str) and value.strip().isdecimal():
-            value = int(value)
-        if not isinstance(value, int) or isinstance(value, bool) or value < least:
-            raise ValueError(f"expected a whole number, {least} or more, got {value!r}")
-        return value
-
-    return read
-
-
-def _truth(value: object) -> bool:
-    if isinstance(value, bool):
-        return value
-    words = {"true": True, "false": False, "1": True, "0": False, "yes": True, "no": False}
-    truth = words.get(str(value).strip().lower())
-    if truth is None:
-        raise ValueError(f"expected true or false, got {value!r}")
-    return truth
-
-
-def _number(least: float, most: float, expected: str) -> Callable[[object], float]:
-    def read(value: object) -> float:
-        try:
-            number = float(value) if isinstance(value, (int, float, str)) else math.nan
-        except ValueError:
-            number = math.nan
-        if not least <= number <= most or isinstance(value, bool):
-            raise ValueError(f"expected {expected}, got {value!r}")
-        return number
-
-    return read
-
-
-def _names(value: object) -> tuple[str, ...]:
-    """Read several names; the order is kept, doubles and blanks around them are dropped."""
-    many = value.split(",") if isinstance(value, str) else value
-    if not isinstance(many, (list, tuple, set, frozenset)):
-        raise ValueError(f"expected names, as a list or a text with commas, got {value!r}")
-    names = [name.strip() if isinstance(name, str) else name for name in many]
-    for name in names:
-        if not isinstance(name, str) or not name or "\x00" in name:
-            raise ValueError(f"expected names that are non-empty text, got {name!r} in {value!r}")
-    return tuple(dict.fromkeys(sorted(names) if isinstance(many, (set, frozenset)) else names))
-
-
-def _modules(value: object) -> tuple[str, ...]:
-    names = () if value == "" else _names(value)
-    for name in names:
-        if not all(map(str.isidentifier, name.split("."))):
-            raise ValueError(
-                f"expected modules as they are imported ('orders.tasks'), got {name!r}"
-            )
-    return names
-
-
-def _worker_name(value: object) -> str:
-    (name, *more) = _names(value) or ("",)
-    if more or not name.isprintable() or " " in name or len(name) > LONGEST_WORKER_NAME:
-        raise ValueError(
-            f"expected a name without blanks and commas, of {LONGEST_WORKER_NAME} characters at "
-            f"most, got {value!r}"
-        )
-    return name
-
-
-def _queues(value: object) -> tuple[str, ...]:
-    names = _names(value)
-    if not names:
-        raise ValueError(f"expected at least one queue, or '*' for all of them, got {value!r}")
-    return names
-
-
-def _name_set(value: object) -> frozenset[str]:
-    return frozenset() if value == "" else frozenset(_names(value))
-
-
-def _open_queues(value: object) -> frozenset[str]:
-    names = _name_set(value)
-    if EVERY_QUEUE in names:
-        raise ValueError(
-            f"expected names of queues, got {value!r}. A misspelt task type would be accepted on "
-            "every queue; name those that HTTP workers serve."
-        )
-    return names
-
-
-def _word(words: Iterable[str]) -> Callable[[object], str]:
-    def read(value: object) -> str:
-        word = value.strip().lower() if isinstance(value, str) else ""
-        if word not in words:
-            raise ValueError(f"expected one of {', '.join(words)}, got {value!r}")
-        return word
-
-    return read
-
-
-def _secret(value: object) -> str:
-    if not isinstance(value, str) or len(value) < SHORTEST_SECRET:
-        # Without what was found: it may be the better half of a real secret.
-        raise ValueError(f"expected a secret text of {SHORTEST_SECRET} characters or more")
-    return value
 
 
 def _setting(read: Callable[[object], object], default: Any, *, secret: bool = False) -> Any:
@@ -258,18 +153,20 @@ class Settings:
     means none.
     """
 
-    url: str = _setting(_url, "sqlite:///holdfast.db", secret=True)  # there may be passwords in it
-    redis_url: str | None = _setting(_redis_url, None, secret=True)
-    include: tuple[str, ...] = _setting(_modules, ())
-    lease: float = _setting(_duration, 30.0)
-    heartbeat: float = _setting(_duration, 10.0)
-    sweep: float = _setting(_duration, 5.0)
-    poll: float = _setting(_duration, 1.0)
+    url: str = _setting(
+        read_url, "sqlite:///holdfast.db", secret=True
+    )  # there may be passwords in it
+    redis_url: str | None = _setting(read_redis_url, None, secret=True)
+    include: tuple[str, ...] = _setting(read_modules, ())
+    lease: float = _setting(read_duration, 30.0)
+    heartbeat: float = _setting(read_duration, 10.0)
+    sweep: float = _setting(read_duration, 5.0)
+    poll: float = _setting(read_duration, 1.0)
     retry_base: float = _setting(parse_duration, 5.0)
-    retry_multiplier: float = _setting(_number(1, 1000, "a number from 1 to 1000"), 2.0)
+    retry_multiplier: float = _setting(number(1, 1000, "a number from 1 to 1000"), 2.0)
     retry_cap: float = _setting(parse_duration, 3600.0)
     retry_delay: float | None = _setting(parse_duration, None)
-    retry_jitter: bool | None = _setting(_truth, None)
+    retry_jitter: bool | None = _setting(read_truth, None)
     retry: RetryPolicy | None = _setting(parse_policy, None)
     aging_low: float = _setting(parse_duration, 600.0)
     aging_normal: float = _setting(parse_duration, 1200.0)
@@ -279,34 +176,53 @@ class Settings:
     timeout: float | Mapping[str, float] | None = _setting(
         limits.by_priority(limits.parse_timeout), None
     )
-    crash_limit: int = _setting(_whole(1), 3)
+    crash_limit: int = _setting(whole(1), 3)
     unknown_task_grace: float = _setting(parse_duration, 3600.0)
     drain: float = _setting(parse_duration, 30.0)
     stop_grace: float = _setting(parse_duration, 5.0)
-    max_payload: int = _setting(_size, 1024 * 1024)
-    max_result: int = _setting(_size, 1024 * 1024)
+    max_payload: int = _setting(read_size, 1024 * 1024)
+    max_result: int = _setting(read_size, 1024 * 1024)
     retention: float = _setting(parse_duration, 7 * 86_400.0)
     dead_letter_retention: float = _setting(parse_duration, 30 * 86_400.0)
     idempotency_window: float = _setting(parse_duration, 86_400.0)
-    schedule_floor: float = _setting(_duration, 1.0)
-    worker_name: str | None = _setting(_worker_name, None)
-    queues: tuple[str, ...] = _setting(_queues, ("default",))
-    concurrency: int = _setting(_whole(1), 10)
-    processes: int = _setting(_whole(1), 1)
-    capabilities: frozenset[str] = _setting(_name_set, frozenset())
-    open_queues: frozenset[str] = _setting(_open_queues, frozenset())
-    max_body: int = _setting(_size, 16 * 1024 * 1024)
-    max_connections: int = _setting(_whole(1), 1000)
-    rate_limit: float = _setting(_number(0, 1e9, "requests per second, or 0 for no limit"), 0.0)
-    request_timeout: float = _setting(_duration, 30.0)
-    callback_hosts: frozenset[str] = _setting(_name_set, frozenset())
-    callback_previous_secret: str | None = _setting(_secret, None, secret=True)
-    callback_secret: str | None = _setting(_secret, None, secret=True)
-    timer_url: str | None = _setting(_timer_url, None)
-    timer_previous_secret: str | None = _setting(_secret, None, secret=True)
-    timer_secret: str | None = _setting(_secret, None, secret=True)
-    log_level: str = _setting(_word(LEVELS), "info")
-    log_format: str = _setting(_word(FORMATS), "text")
+    schedule_floor: float = _setting(read_duration, 1.0)
+    agent: str | None = _setting(read_task_name, None)
+    worker_name: str | None = _setting(read_worker_name, None)
+    queues: tuple[str, ...] = _setting(read_queues, ("default",))
+    concurrency: int = _setting(whole(1), 10)
+    processes: int = _setting(whole(1), 1)
+    capabilities: frozenset[str] = _setting(read_name_set, frozenset())
+    open_queues: frozenset[str] = _setting(read_open_queues, frozenset())
+    max_body: int = _setting(read_size, 16 * 1024 * 1024)
+    max_connections: int = _setting(whole(1), 1000)
+    rate_limit: float = _setting(number(0, 1e9, "requests per second, or 0 for no limit"), 0.0)
+    request_timeout: float = _setting(read_duration, 30.0)
+    callback_hosts: frozenset[str] = _setting(read_name_set, frozenset())
+    callback_previous_secret: str | None = _setting(read_secret, None, secret=True)
+    callback_secret: str | None = _setting(read_secret, None, secret=True)
+    timer_url: str | None = _setting(read_timer_url, None)
+    timer_previous_secret: str | None = _setting(read_secret, None, secret=True)
+    timer_secret: str | None = _setting(read_secret, None, secret=True)
+    llm_url: str | None = _setting(model_endpoint.read_url, None, secret=True)
+    llm_key: str | None = _setting(model_endpoint.read_key, None, secret=True)
+    llm_model: str | None = _setting(model_endpoint.read_model, None)
+    llm_timeout: float = _setting(read_duration, 20.0)
+    smtp_url: str | None = _setting(delivery_settings.smtp_url, None, secret=True)
+    mail_from: str | None = _setting(parse_address, None)
+    public_url: str | None = _setting(delivery_settings.public_url, None)
+    delivery_secret: str | None = _setting(read_secret, None, secret=True)
+    delivery_templates: str | None = _setting(delivery_settings.text, None)
+    fcm_credentials: str | None = _setting(
+        delivery_settings.text, None, secret=True
+    )  # a path, or the JSON itself
+    fcm_url: str = _setting(delivery_settings.public_url, "https://fcm.googleapis.com")
+    vapid_private_key: str | None = _setting(delivery_settings.vapid_key, None, secret=True)
+    vapid_subject: str | None = _setting(delivery_settings.vapid_subject, None)
+    inbox_retention: float = _setting(parse_duration, 90 * 86_400.0)
+    firestore_url: str | None = _setting(read_firestore_url, None)
+    otel: bool = _setting(read_truth, False)
+    log_level: str = _setting(word_of(LEVELS), "info")
+    log_format: str = _setting(word_of(FORMATS), "text")
 
     @classmethod
     def load(cls, **overrides: Unpack[SettingsKeywords]) -> Self:

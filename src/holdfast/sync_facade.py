@@ -76,5 +76,6 @@ class SyncFacade(ClientOwner):
     set_limit, set_limit_async = both(Client.set_limit)
     unset_limit, unset_limit_async = both(Client.unset_limit)
     emit, emit_async = both(Client.emit)
+    usage, usage_async = both(Client.usage)
     prune, prune_async = both(Client.prune)
     doctor, doctor_async = both(Client.doctor)

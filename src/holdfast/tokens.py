@@ -146,6 +146,12 @@ class Tokens:
             self._note(known.token)
         return known.token
 
+    async def get(self, token_id: str) -> Token | None:
+        """The token with this id, if it is good at this moment: the store is asked."""
+        record = await one_record(self._store, TOKEN, token_id)
+        token = None if record is None else token_of(record)
+        return token if token is not None and token.is_valid(await self._store.now()) else None
+
     async def good(self, token_ids: Collection[str]) -> Collection[str]:
         """Those of the tokens with these ids that are good at this moment: the store is asked."""
         now = await self._store.now()

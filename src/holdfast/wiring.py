@@ -19,6 +19,7 @@ from holdfast.errors import ConfigError
 if TYPE_CHECKING:
     from holdfast.ports.clock import Clock
     from holdfast.ports.dispatcher import Dispatcher
+    from holdfast.ports.mirror import Documents
     from holdfast.ports.store import Store
     from holdfast.ports.timer import Timer
     from holdfast.settings import Settings
@@ -83,6 +84,18 @@ def open_timer(settings: Settings) -> Timer | None:
     with _naming_the_extra("timer_url"):
         from holdfast.timers.cloud_tasks import CloudTasksTimer  # noqa: PLC0415
     return CloudTasksTimer(address, settings.timer_secrets)
+
+
+def open_mirror(settings: Settings) -> Documents | None:
+    """Where schedules are mirrored to, if `firestore_url` says so."""
+    if settings.firestore_url is None:
+        return None
+    from holdfast.mirror.address import parse_firestore_url  # noqa: PLC0415
+
+    address = parse_firestore_url(settings.firestore_url)
+    with _naming_the_extra("firestore_url", ("firestore", "firestore")):
+        from holdfast.mirror.firestore import FirestoreDocuments  # noqa: PLC0415
+    return FirestoreDocuments(address)
 
 
 def _own_dispatcher(url: str) -> Dispatcher:
@@ -216,14 +229,14 @@ def _mongo_schema(url: str) -> tuple[int, str]:
 
 
 @contextmanager
-def _naming_the_extra(setting: str = "url") -> Iterator[None]:
+def _naming_the_extra(setting: str = "url", needs: tuple[str, str] | None = None) -> Iterator[None]:
     try:
         yield
     except ModuleNotFoundError as error:
         driver = (error.name or "").partition(".")[0]
         if driver not in _EXTRAS:
             raise
-        scheme, extra = _EXTRAS[driver]
+        scheme, extra = needs or _EXTRAS[driver]
         raise ConfigError(
             setting,
             f"{setting}: {scheme}:// needs the driver {driver}: pip install 'holdfast[{extra}]'",

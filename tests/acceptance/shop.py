@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from holdfast import Batch, BatchContext, Context, Holdfast, Limit, fixed
+from holdfast import AgentRun, Batch, BatchContext, Context, Holdfast, Limit, fixed
 
 # Workers load this file by its path, from a folder of their own.
 sys.path.append(str(Path(__file__).parents[2]))
@@ -188,6 +188,24 @@ saga_thread = app.task(name="saga_thread", max_retries=5, retry=soon)(saga_sync)
 saga_process = app.task(name="saga_process", executor="process", max_retries=5, retry=soon)(
     saga_sync
 )
+
+
+def pay(run: AgentRun) -> str:
+    """What a model is asked and paid for."""
+    run.usage(1, tokens_in=90, tokens_out=10, cost=0.25)
+    say("did", run.id, 0)
+    return f"news of {run.id}"
+
+
+@app.agent(name="reporter", max_retries=5, retry=soon)
+async def reporter(run: AgentRun) -> str:
+    with log.body(run.context):
+        run.progress("Reading")
+        text = await run.step("ask", pay, run)
+        say("kept", run.id, 0)
+        await asyncio.sleep(0.05)
+        run.progress("Writing")
+        return text
 
 
 @contextmanager

@@ -113,6 +113,8 @@ async def _numbers(store: Store) -> Stats:
     busy = filter(_is_busy, map(_plain, stats.queues))
     return replace(
         stats,
+        oldest_transaction=0.0,
+        dead_rows=0,
         states=dict(stats.states),
         last_minute=dict(stats.last_minute),
         queues=tuple(sorted(busy, key=lambda queue: queue.queue)),

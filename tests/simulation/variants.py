@@ -266,10 +266,10 @@ class EndlessRetries(MemoryStore):
         capabilities: frozenset[str],
         limit: int,
     ) -> Claimed:
-        claims, next_due = await super().claim(
+        found = await super().claim(
             worker_id, queues=queues, capabilities=capabilities, limit=limit
         )
-        return Claimed([claim._replace(max_retries=99) for claim in claims], next_due)
+        return found._replace(claims=[one._replace(max_retries=99) for one in found.claims])
 
 
 class PromisesWorkTooLate(MemoryStore):
@@ -283,10 +283,10 @@ class PromisesWorkTooLate(MemoryStore):
         capabilities: frozenset[str],
         limit: int,
     ) -> Claimed:
-        claims, next_due = await super().claim(
+        found = await super().claim(
             worker_id, queues=queues, capabilities=capabilities, limit=limit
         )
-        return Claimed(claims, next_due and next_due + 60.0)
+        return found._replace(next_due=found.next_due and found.next_due + 60.0)
 
 
 class IgnoresVersions(MemoryStore):

@@ -135,18 +135,26 @@ def with_making_client(
 def _on_a_store(
     body: Callable[Concatenate[Session, P], Awaitable[Answer | None]], *, makes_it: bool
 ) -> Callable[..., None]:
-    async def work(session: Session, *args: Any, **kwargs: Any) -> Answer | None:
-        from holdfast.app import Holdfast  # noqa: PLC0415
-        from holdfast.cli.places import refuse_missing  # noqa: PLC0415
+    def call(session: Session, *args: Any, **kwargs: Any) -> Answer | None:
+        work = functools.partial(body, session, *args, **kwargs)
+        return asyncio.run(on_store(session, work, makes_it=makes_it))
 
-        app = Holdfast(url=session.url)
-        if not makes_it:
-            await refuse_missing(app.settings.url)
-        async with app:
-            session.opened = await app.verbs()
-            return await body(session, *args, **kwargs)
+    return _command(body, call)
 
-    return _command(body, lambda *args, **kwargs: asyncio.run(work(*args, **kwargs)))
+
+async def on_store(
+    session: Session, work: Callable[[], Awaitable[Answer | None]], *, makes_it: bool = False
+) -> Answer | None:
+    """Do this while the session's client is open."""
+    from holdfast.app import Holdfast  # noqa: PLC0415
+    from holdfast.cli.places import refuse_missing  # noqa: PLC0415
+
+    app = Holdfast(url=session.url)
+    if not makes_it:
+        await refuse_missing(app.settings.url)
+    async with app:
+        session.opened = await app.verbs()
+        return await work()
 
 
 def finish(answer: Answer | None, session: Session) -> None:

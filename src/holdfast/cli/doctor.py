@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from holdfast.cli import deployed as about
 from holdfast.cli import findings as look
 from holdfast.cli.command import CommandFailed, Session, with_session
-from holdfast.cli.findings import Finding, Level, Setting
+from holdfast.cli.deployed import Wanted
+from holdfast.cli.findings import Finding, Level
 from holdfast.cli.places import open_to_others, refuse_missing
+from holdfast.cli.probing import measure
 from holdfast.cli.screen import STYLES, Answer, Screen
 from holdfast.cli.words import plural
+from holdfast.core.query import Order, TaskFilter
+from holdfast.core.task import State
 from holdfast.errors import SchemaMismatch, StoreError
+from holdfast.setting_sources import Setting, settings_in_force
+from holdfast.worker.version import version as worker_version
 
 if TYPE_CHECKING:
     from holdfast.app import Holdfast
+    from holdfast.client import Client
+
+WAITING = TaskFilter(states=frozenset({State.QUEUED}))
+LOOKED_AT = 500
 
 
 @with_session
@@ -29,7 +41,7 @@ def doctor(session: Session) -> Answer:
     from holdfast.app import Holdfast  # noqa: PLC0415
 
     app = Holdfast(url=session.url)
-    in_force = look.settings_in_force(app.settings, {"url": session.url})
+    in_force = settings_in_force(app.settings, {"url": session.url})
     findings = asyncio.run(_examine(app))
     problems = sum(finding.level is Level.PROBLEM for finding in findings)
     data = {
@@ -49,8 +61,13 @@ async def _examine(app: Holdfast) -> list[Finding]:
         async with app:
             client, lease = await app.verbs(), app.settings.lease
             workers, stats = await client.workers(), await client.stats()
+            fleet, demand = await client.store.workers(), await client.store.demand()
+            measured = await measure(client.store)
             return [
                 look.about_schema(await client.store.schema_version(), client.store.url),
+                *about.settings(app.settings),
+                *about.clock(measured),
+                *about.latency(measured),
                 look.about_wake_ups(
                     await client.dispatcher.mode(),
                     app.settings.poll,
@@ -59,12 +76,22 @@ async def _examine(app: Holdfast) -> list[Finding]:
                 *look.about_rights(open_to_others(app.settings.url)),
                 *look.about_check(await client.doctor()),
                 *look.about_workers(workers, lease),
+                *about.versions(workers, worker_version()),
                 *look.about_queues(stats, workers),
-                *look.about_demand(await client.store.demand(), workers),
+                *look.about_demand(demand, fleet),
+                *about.oldest_waiting(await _oldest_waiting(client), demand, fleet),
                 *look.about_dead_letters(stats),
             ]
     except (StoreError, CommandFailed) as error:
         return [Finding(Level.PROBLEM, "store", str(error))]
+
+
+async def _oldest_waiting(client: Client) -> Mapping[Wanted, int]:
+    """The oldest tasks in line, by what they want of a worker: most are not looked at, because a
+    backlog may be deep.
+    """
+    page = await client.store.list(WAITING, limit=LOOKED_AT, after=None, order=Order.OLDEST)
+    return Counter(Wanted(task.name, task.queue, task.requires) for task in page.tasks)
 
 
 def _show(

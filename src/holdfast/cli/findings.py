@@ -4,28 +4,33 @@ its fix.
 
 from __future__ import annotations
 
-import math
-import os
-import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
 
 from holdfast.cli.words import ago, duration, plural
-from holdfast.core.fleet import ALIVE, WorkerInfo, WorkerStatus, shown_capabilities
-from holdfast.core.limits import UNLIMITED
-from holdfast.core.retry import RetryPolicy
+from holdfast.core.fleet import (
+    ALIVE,
+    CALLBACKS,
+    HTTP,
+    MIRROR,
+    WorkerInfo,
+    WorkerStatus,
+    channel_needed,
+    shown_capabilities,
+)
 from holdfast.core.stats import QueueStats, Stats
 from holdfast.core.task import State
+from holdfast.core.trouble import Trouble
 from holdfast.core.unfit import is_known, unknown_names
-from holdfast.settings import PREFIX, Settings
 
-STARS: Final = "***"
-_PASSWORD: Final = re.compile(r"(?<=://)([^/@:]*:)[^/]*@")
-_SECRET_OPTION: Final = re.compile(r"([?&][^=&]*password=)[^&]*", re.IGNORECASE)
+REPORT: Final = (
+    "Nothing mends this by itself. Keep a copy of the store, and report it with this sentence and "
+    "`holdfast version`."
+)
 
 
 class Level(StrEnum):
@@ -44,54 +49,6 @@ class Finding:
     code: str
     text: str
     fix: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Setting:
-    """A setting in force and where it came from."""
-
-    name: str
-    value: object
-    source: str
-
-
-def settings_in_force(
-    settings: Settings, given: Mapping[str, object], environment: Mapping[str, str] = os.environ
-) -> list[Setting]:
-    """Every setting with its source: an option, a variable, `pyproject.toml`, or the default."""
-    found = []
-    for field in fields(settings):
-        value = getattr(settings, field.name)
-        variable = f"{PREFIX}{field.name.upper()}"
-        if given.get(field.name) is not None:
-            source = f"--{field.name.replace('_', '-')}"
-        elif variable in environment:
-            source = variable
-        elif value == field.default:
-            source = "default"
-        elif field.name == "heartbeat" and value == settings.lease / 3:
-            source = "follows lease"
-        else:
-            source = "pyproject.toml"
-        found.append(Setting(field.name, _plain(field.name, value), source))
-    return found
-
-
-def _plain(name: str, value: object) -> object:
-    """A value for the screen: people paste it into bug reports, so secrets are stars."""
-    if isinstance(value, str) and name.endswith("_secret"):
-        return STARS
-    if isinstance(value, str) and name.endswith("url"):
-        return _SECRET_OPTION.sub(rf"\1{STARS}", _PASSWORD.sub(rf"\1{STARS}@", value))
-    if isinstance(value, Mapping):
-        return {word: _plain(name, each) for word, each in value.items()}
-    if isinstance(value, RetryPolicy):
-        return asdict(value)
-    if name == "max_retries" and value == UNLIMITED:
-        return "unlimited"
-    if value == math.inf:
-        return "none"
-    return sorted(value) if isinstance(value, frozenset) else value
 
 
 def about_schema(found: int, url: str) -> Finding:
@@ -142,9 +99,11 @@ def about_rights(wide: Sequence[Path]) -> Iterator[Finding]:
 
 
 def about_check(problems: Sequence[str]) -> Iterator[Finding]:
-    """What the store found in itself."""
-    for problem in problems:
-        yield Finding(Level.PROBLEM, "store_check", problem)
+    """What the store found in itself. An invariant that does not hold has no fix but ours."""
+    for found in problems:
+        one = found if isinstance(found, Trouble) else Trouble(found)
+        level = Level.PROBLEM if one.harmful else Level.WARNING
+        yield Finding(level, one.code, str(one), one.fix or (REPORT if one.harmful else None))
     if not problems:
         yield Finding(Level.OK, "store_check", "The store's own checks find nothing.")
 
@@ -190,18 +149,16 @@ def about_queues(stats: Stats, workers: Sequence[WorkerInfo]) -> Iterator[Findin
 def about_demand(
     demand: Mapping[frozenset[str], int], workers: Sequence[WorkerInfo]
 ) -> Iterator[Finding]:
-    """Tasks that wait for a worker that can do, or knows, what none here can."""
+    """Tasks that wait for a worker that can do, or knows, what none here can. `workers` are all:
+    those of servers, too.
+    """
     live = [w for w in workers if w.status is WorkerStatus.ACTIVE]
     for name, number in unknown_names(demand).items():
         if not is_known(name, live):
-            yield Finding(
-                Level.WARNING,
-                "unknown_task",
-                f"{plural(number, 'task')} {name!r} wait for a worker that knows it; none does.",
-                "Deploy the code that defines it, or import it: "
-                "holdfast worker module:app --include that.module",
-            )
+            yield unknown_task(name, plural(number, "task"))
     for requires, number in demand.items():
+        if any(requires <= worker.capabilities for worker in live):
+            continue
         able = shown_capabilities(requires)
         if able and not any(set(able) <= worker.capabilities for worker in live):
             yield Finding(
@@ -210,6 +167,49 @@ def about_demand(
                 f"{plural(number, 'task')} wait for a worker with {', '.join(able)}; none has it.",
                 "holdfast worker module:app" + "".join(f" --capability {each}" for each in able),
             )
+        for need, (code, what, fix) in _PARTS.items():
+            if need in requires and not any(need in worker.capabilities for worker in live):
+                yield Finding(
+                    Level.WARNING, code, f"{plural(number, 'task')} wait for {what}.", fix
+                )
+        if channel := channel_needed(requires):
+            yield Finding(
+                Level.WARNING,
+                "missing_channel",
+                f"{plural(number, 'delivery', 'deliveries')} wait for a worker that is set up to "
+                f"deliver by {channel!r}; none is.",
+                "Give the workers the settings of that channel: docs/how-to/deliver-results.md",
+            )
+
+
+_PARTS: Final = {
+    HTTP: (
+        "no_http_worker",
+        "a worker over HTTP; none is alive",
+        "Start one: docs/reference/http-workers.md",
+    ),
+    CALLBACKS: (
+        "no_server",
+        "a server to send a callback; none is alive",
+        "holdfast server; or holdfast up module:app",
+    ),
+    MIRROR: (
+        "no_mirror",
+        "a worker that reaches what schedules are mirrored to; none does",
+        "Set `firestore_url` for the workers.",
+    ),
+}
+"""Who else than an app's worker a task may be for, and where they come from."""
+
+
+def unknown_task(name: str, number: str) -> Finding:
+    return Finding(
+        Level.WARNING,
+        "unknown_task",
+        f"{number} {name!r} wait for a worker that knows it; none does.",
+        "Deploy the code that defines it, or import it: "
+        "holdfast worker module:app --include that.module",
+    )
 
 
 def _paused(queue: QueueStats, waits: int) -> Finding:

@@ -15,10 +15,12 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from holdfast.cli import (
+    ask,
     bench,
     dead,
     doctor,
     emit,
+    executions,
     limits,
     overview,
     queues,
@@ -26,6 +28,7 @@ from holdfast.cli import (
     submit,
     tasks,
     tokens,
+    top,
     worker,
 )
 from holdfast.cli import server as serving
@@ -46,6 +49,7 @@ EXAMPLES = """\
   holdfast submit shop:app mail '{"to": "ann"}'      submit one
   holdfast task list --state retrying                look around
   holdfast task why 0197f3c2-8a51-7cc0-…             why is it not running?
+  holdfast ask "every weekday at 9 sum up my inbox"  plain words make a task
   holdfast schedule preview "0 9 * * 1-5" --tz Asia/Tokyo  when would it run?
   holdfast dead replay --name shop.mail --pace 10/s  try again, gently
 
@@ -71,12 +75,16 @@ for panel, commands in {
         ("server", serving.server),
         ("submit", submit.submit),
         ("emit", emit.emit),
+        ("ask", ask.ask),
         ("demo", demo.demo),
     ),
     "Look and act": (
         ("workers", overview.workers),
         ("drain", overview.drain),
         ("stats", overview.stats),
+        ("top", top.top),
+        ("executions", executions.executions),
+        ("usage", executions.usage),
     ),
     "Keep it well": (
         ("migrate", doctor.migrate),
@@ -91,6 +99,7 @@ app.add_typer(dead.app, name="dead", rich_help_panel="Look and act")
 app.add_typer(queues.app, name="queue", rich_help_panel="Look and act")
 app.add_typer(limits.app, name="limit", rich_help_panel="Look and act")
 app.add_typer(schedules.app, name="schedule", rich_help_panel="Look and act")
+app.add_typer(executions.app, name="budget", rich_help_panel="Look and act")
 app.add_typer(tokens.app, name="token", rich_help_panel="Keep it well")
 
 

@@ -99,7 +99,7 @@ class Screen:
         On a terminal that is too narrow the `spare` columns are left out, the first named first,
         and then the last column is cut. Elsewhere everything is printed.
         """
-        cells = [[_on_one_line(str(cell)) for cell in row] for row in rows]
+        cells = [[one_line(str(cell)) for cell in row] for row in rows]
         if self.is_terminal:
             self._draw(columns, cells, spare)
             return
@@ -121,7 +121,7 @@ class Screen:
         kept = [(name, str(value)) for name, value in pairs if value not in {None, ""}]
         width = max((len(name) for name, _ in kept), default=0)
         for name, value in kept:
-            self.line(f"{name.ljust(width)}  {_on_one_line(value)}", STYLES.get(value))
+            self.line(f"{name.ljust(width)}  {one_line(value)}", STYLES.get(value))
 
     def _draw(self, columns: Sequence[str], cells: list[list[str]], spare: Sequence[str]) -> None:
         from rich.table import Table  # noqa: PLC0415
@@ -166,7 +166,7 @@ def _clean(text: str) -> str:
     )
 
 
-def _on_one_line(text: str) -> str:
+def one_line(text: str) -> str:
     """The same for a cell or a field: a line break in it would look like the next one."""
     return _clean(text).replace("\n", "\\n").replace("\t", "\\t")
 

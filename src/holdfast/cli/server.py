@@ -38,7 +38,7 @@ OpenQueues = Annotated[
     ),
 ]
 
-_NEEDED = {"fastapi", "starlette", "uvicorn", "httptools", "icalendar"}
+_NEEDED = {"fastapi", "starlette", "uvicorn", "httptools", "icalendar", "jinja2"}
 
 
 @with_session
@@ -51,7 +51,7 @@ def server(
     open_queues: OpenQueues = None,
     log_level: LogLevel = None,
 ) -> None:
-    """Serve the REST API until stopped.
+    """Serve the REST API and the dashboard until stopped.
 
     Without an app it knows no task types: it shows and steers what is there, and takes tasks for
     HTTP workers. SIGTERM or Ctrl-C: finish what is under way, then leave; a second one: leave now.
@@ -60,6 +60,7 @@ def server(
     from holdfast import logs  # noqa: PLC0415
 
     with naming_the_extra():
+        from holdfast.dashboard.app import create_app  # noqa: PLC0415
         from holdfast.server.running import serve  # noqa: PLC0415
     form = "json" if session.as_json else None
     logs.before_user_code(form)
@@ -75,7 +76,7 @@ def server(
             sys.stdout.write(f"Holdfast listens on {url} (store: {chosen.client.store.url})\n")
             sys.stdout.flush()
 
-    asyncio.run(serve(chosen, host=host, port=port, announce=announce))
+    asyncio.run(serve(chosen, host=host, port=port, announce=announce, make=create_app))
 
 
 def _chosen(

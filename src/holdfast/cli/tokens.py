@@ -20,7 +20,7 @@ from holdfast.cli.command import (
 from holdfast.cli.screen import Answer, Screen
 from holdfast.core.store_answers import TOKEN
 from holdfast.core.token import Bounds, Token
-from holdfast.server.callbacks.signing import own_secret
+from holdfast.webhooks.signing import own_secret
 
 app = typer.Typer(help="Make, list and revoke the server's tokens.", no_args_is_help=True)
 

@@ -114,8 +114,9 @@ def _demo_store() -> Iterator[str]:
 def _introduce(session: Session, url: str, address: str) -> None:
     """Say where everything is, and give the admin token that opens it."""
     token = asyncio.run(_admin_token(url))
+    login = f"{address}/login#token={token}"
     if session.as_json:
-        print_json({"store": url, "token": token, "url": address})
+        print_json({"store": url, "token": token, "url": address, "login": login})
         return
     screen = Screen()
     screen.line(
@@ -123,6 +124,7 @@ def _introduce(session: Session, url: str, address: str) -> None:
     )
     screen.fields(
         [
+            ("dashboard", login),
             ("address", address),
             ("token", f"{token} (admin, good for a day)"),
             ("store", f"{url} (gone at the end)"),

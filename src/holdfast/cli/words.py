@@ -74,6 +74,6 @@ def progress_text(progress: Progress | None, *, width: int = 20, ascii_only: boo
     return f"{text} {progress.message}" if progress.message else text
 
 
-def plural(count: int, noun: str) -> str:
-    """`1 task`, `2 tasks`."""
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+def plural(count: int, noun: str, several: str | None = None) -> str:
+    """`1 task`, `2 tasks`; `1 delivery`, `2 deliveries`."""
+    return f"{count:,} {noun if count == 1 else several or noun + 's'}"

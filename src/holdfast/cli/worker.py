@@ -53,6 +53,19 @@ def worker(
     name: Name = None,
     burst: Annotated[bool, typer.Option("--burst", help="Leave when nothing is ready.")] = False,
     reload: Annotated[bool, typer.Option("--reload", help="Start anew when code changes.")] = False,
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(
+            "--metrics-port",
+            min=0,
+            max=65535,
+            metavar="N",
+            help="Tell /metrics and /healthz of these processes here.",
+        ),
+    ] = None,
+    metrics_host: Annotated[
+        str, typer.Option("--metrics-host", metavar="ADDRESS", help="Where that port listens.")
+    ] = "127.0.0.1",
     log_level: LogLevel = None,
 ) -> None:
     """Run tasks until stopped.
@@ -79,6 +92,8 @@ def worker(
             worker_name=name,
             burst=burst,
             reload=reload,
+            metrics_port=metrics_port,
+            metrics_host=metrics_host,
             log_level=log_level,
             log_format="json" if session.as_json else None,
         )

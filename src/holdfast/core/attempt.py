@@ -69,10 +69,13 @@ _CLAIM_FIELDS = attrgetter("id", *Claim._fields[1:])
 
 
 class Claimed(NamedTuple):
-    """What a claim brought. `next_due` is the seconds until the earliest waiting task, if any."""
+    """What a claim brought. `next_due` is the seconds until the earliest waiting task, if any;
+    `ranks` are those of the claims, in the same order.
+    """
 
     claims: Sequence[Claim]
     next_due: float | None
+    ranks: Sequence[int] = ()
 
 
 class Settlement(NamedTuple):

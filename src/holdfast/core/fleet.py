@@ -15,13 +15,17 @@ HTTP = "http"
 Python worker can know require it.
 """
 SERVER = "server"
-"""The kind of the worker that a server runs for callbacks; no app's tasks are for it."""
+"""The kind of the worker that runs what Holdfast brings along; no app's tasks are for it."""
 CALLBACKS = "callbacks"
 """The capability of those workers."""
-_INTERNAL = (HTTP, CALLBACKS)
+MIRROR = "mirror"
+"""The capability of those that can reach what schedules are mirrored to."""
+_INTERNAL = (HTTP, CALLBACKS, MIRROR)
 _HELD_BY = "token:"
 _KNOWS = "task:"
-_INTERNAL_BEGINNINGS = (_KNOWS, _HELD_BY)
+_DELIVERS = "channel:"
+_PYTHON = "python:"
+_INTERNAL_BEGINNINGS = (_KNOWS, _HELD_BY, _DELIVERS, _PYTHON)
 
 
 def knows(task_name: str) -> str:
@@ -36,9 +40,30 @@ def unknown_name(capability: str) -> str | None:
     return capability.removeprefix(_KNOWS) if capability.startswith(_KNOWS) else None
 
 
+def delivers(channel: str) -> str:
+    """The capability of a worker that can deliver by this channel: it is set up in its process."""
+    return f"{_DELIVERS}{channel}"
+
+
+def channel_needed(requires: Iterable[str]) -> str | None:
+    """The channel by which a task delivers that requires this; None if it is no delivery."""
+    found = (each.removeprefix(_DELIVERS) for each in requires if each.startswith(_DELIVERS))
+    return next(found, None)
+
+
 def held_by(token_id: str) -> str:
     """The capability that says with which token a worker over HTTP registered."""
     return f"{_HELD_BY}{token_id}"
+
+
+def runs_on_python(version: str) -> str:
+    """The capability that says which Python a worker runs on; no task requires it."""
+    return f"{_PYTHON}{version}"
+
+
+def python_of(capabilities: Iterable[str]) -> str | None:
+    """Which Python a worker runs on; None if it did not say."""
+    return next((c.removeprefix(_PYTHON) for c in capabilities if c.startswith(_PYTHON)), None)
 
 
 def may_speak_for(token_id: str, capabilities: Collection[str]) -> bool:

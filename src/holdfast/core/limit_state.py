@@ -15,7 +15,7 @@ class LimitState:
     """How many a limit lets pass and who does. `capacity` None: as many as come. `is_set`: an
     operator said so, or a breaker is not closed. `held` are ready or running (of a rate: ready and
     not started); `waiting` stand before it, counted up to a thousand. `next_at` is when time lets
-    the next pass. `state` is a breaker's.
+    the next pass. `state` is a breaker's, `holder` a lock's.
     """
 
     name: str
@@ -26,6 +26,7 @@ class LimitState:
     waiting: int
     next_at: datetime | None = None
     state: BreakerState | None = None
+    holder: TaskId | None = None
 
     @property
     def waiting_is_capped(self) -> bool:
@@ -78,4 +79,5 @@ def limit_state(
         waiting=gate.parked,
         next_at=next_at or gate.opens_at,
         state=state,
+        holder=gate.holder,
     )

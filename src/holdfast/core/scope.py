@@ -20,6 +20,8 @@ TASK: Final = "task"
 QUEUE: Final = "queue"
 KINDS: Final = (GateKind.BREAKER, GateKind.LIMIT, GateKind.RATE, GateKind.SHARE)
 """The kinds that people set and look at, in the order of their names."""
+LOOKED_AT: Final = (GateKind.BREAKER, GateKind.LIMIT, GateKind.LOCK, GateKind.RATE, GateKind.SHARE)
+"""The same with locks, which nobody sets."""
 
 
 class Scope(NamedTuple):
@@ -49,6 +51,12 @@ def in_words(gate: str) -> str:
     scope = Scope.parse(key_of(gate))
     whose = f"of {scope.of} {scope.name!r}" if scope.of else repr(scope.name)
     return f"{kind_of(gate)} {whose}" + ("" if scope.key is None else f" for {scope.key!r}")
+
+
+def is_lock(gate: str) -> bool:
+    """Whether this can be the name of a lock's gate."""
+    kind, _, key = gate.partition(":")
+    return kind == GateKind.LOCK and bool(key)
 
 
 def is_limit(gate: str) -> bool:

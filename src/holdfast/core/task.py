@@ -285,7 +285,7 @@ class Task(TaskFields):
     @property
     def traceparent(self) -> str:
         """The W3C header for requests and tasks that are part of its trace, with it as parent."""
-        return traceparent_of(self.id, self.trace)
+        return traceparent_of(self.id, self.trace, self.attempt)
 
 
 _GIVEN_UP = frozenset({State.FAILED, State.DEAD_LETTER})

@@ -43,10 +43,22 @@ def trace_id_of(task_id: str, trace: str | None) -> str:
     return task_id.replace("-", "")
 
 
-def traceparent_of(task_id: str, trace: str | None) -> str:
-    """What whoever works for this task is to be told: its trace, and the task as the parent.
+def is_sampled(traceparent: str) -> bool:
+    """Whether whoever gave it keeps spans of this trace."""
+    return traceparent[-1] in "13579bdf"
 
-    The last 16 digits of a task id are 62 random bits and two that are never both zero.
+
+def traceparent_of(task_id: str, trace: str | None, attempt: int = 1) -> str:
+    """What whoever works for this attempt is to be told: the task's trace, and it as the parent.
+
+    The last 16 digits of a task id are 62 random bits and two that are never both zero. Attempts
+    after the first have ids of their own, made of the same bits.
     """
     flags = trace[-2:] if trace is not None and len(trace) == LENGTH else _SAMPLED
-    return f"00-{trace_id_of(task_id, trace)}-{task_id.replace('-', '')[-16:]}-{flags}"
+    return f"00-{trace_id_of(task_id, trace)}-{span_id_of(task_id, attempt)}-{flags}"
+
+
+def span_id_of(task_id: str, attempt: int = 1) -> str:
+    """The id of an attempt as a span: 16 hexadecimal digits."""
+    digits = task_id.replace("-", "")[-16:]
+    return digits if attempt <= 1 else f"{int(digits, 16) ^ (attempt - 1):016x}"

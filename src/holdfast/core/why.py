@@ -16,6 +16,7 @@ from holdfast.core.fleet import (
     HTTP,
     WorkerInfo,
     WorkerStatus,
+    channel_needed,
     for_tasks,
     knows,
     shown_capabilities,
@@ -44,6 +45,8 @@ class Why:
     ahead: int | None
     ahead_is_capped: bool
     eta_seconds: float | None = None
+    gate: str | None = None
+    """The name of the gate that it stands before, if it is blocked."""
 
     @property
     def sentence(self) -> str:
@@ -62,6 +65,7 @@ def explain(standing: Standing) -> Why:
         ahead=ahead,
         ahead_is_capped=ahead is not None and ahead >= standing.ahead_cap,
         eta_seconds=_eta(standing) if reasons[0][0] in _MOVING else None,
+        gate=None if standing.gate is None else standing.gate.name,
     )
 
 
@@ -197,7 +201,8 @@ def _later(task: Task) -> tuple[str, str]:
 
 
 def _nobody(task: Task, workers: tuple[WorkerInfo, ...]) -> list[tuple[str, str]]:
-    known = workers if CALLBACKS in task.requires else for_tasks(workers)
+    is_built_in = CALLBACKS in task.requires or channel_needed(task.requires) is not None
+    known = workers if is_built_in else for_tasks(workers)
     live = [w for w in known if w.status is WorkerStatus.ACTIVE]
     if not live:
         leaving = any(w.status is WorkerStatus.DRAINING for w in known)
@@ -230,6 +235,8 @@ def _lacking(task: Task, serving: list[WorkerInfo]) -> str:
         return f"It requires {_names(missing)}, which no live worker of its queue has"
     if HTTP in task.requires - known:
         return "It is for HTTP workers, and no live one serves its queue"
+    if (channel := channel_needed(task.requires - known)) is not None:
+        return f"No live process can deliver by {channel!r}"
     wanted = _names(shown_capabilities(task.requires))
     return f"It requires {wanted}; no single live worker has all of them"
 
@@ -237,6 +244,12 @@ def _lacking(task: Task, serving: list[WorkerInfo]) -> str:
 def _start_one_for(task: Task, by_default: str | None = None) -> str:
     """How to start a worker that can take it. `by_default` is the queue that need not be named."""
     able = shown_capabilities(task.requires)
+    channel = channel_needed(task.requires)
+    if channel is not None:
+        return (
+            f"set up the channel {channel!r} where `holdfast worker module:app` or "
+            "`holdfast server module:app` runs, and start that"
+        )
     if CALLBACKS in task.requires:
         return "servers tell of tasks' ends: start one with `holdfast server module:app`"
     if HTTP in task.requires:

@@ -1,7 +1,7 @@
 """Callback URLs: what may be one, as far as the text of it tells.
 
 A server calls them, so they must not lead into its own network. Names are looked up when the call
-is made (`server.callbacks`); here only what is plainly wrong is refused, where the submitter sees
+is made (`webhooks.posting`); here only what is plainly wrong is refused, where the submitter sees
 it.
 """
 

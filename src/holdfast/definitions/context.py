@@ -159,7 +159,8 @@ class Context(StepVerbs):
     @property
     def traceparent(self) -> str:
         """The W3C header to send along with requests that the handler makes."""
-        return traceparent_of(self._claim.task_id, self._claim.trace)
+        claim = self._claim
+        return traceparent_of(claim.task_id, claim.trace, claim.attempt)
 
     @property
     def owner(self) -> str | None:
@@ -315,6 +316,12 @@ def context() -> Context:
 def current_context() -> Context | None:
     """The context of the task that is running right here, if one is."""
     return _current.get(None)
+
+
+def current_claim() -> Claim | None:
+    """What is running right here, as its worker holds it."""
+    running = _current.get(None)
+    return None if running is None else running._claim
 
 
 def _fields() -> dict[str, Any]:

@@ -12,9 +12,10 @@ from holdfast.core.callback import notice
 from holdfast.core.gate import sharing
 from holdfast.core.ids import marked, uuid7
 from holdfast.core.task import NewTask, Priority, Task, TaskId
+from holdfast.core.trace import traceparent_of
+from holdfast.definitions import tracing
 from holdfast.definitions.call import Call
 from holdfast.definitions.gate_makers import Makers, queue_gates
-from holdfast.definitions.tracing import current_traceparent
 from holdfast.errors import InvalidOption
 from holdfast.settings import Settings
 
@@ -61,11 +62,14 @@ class TaskMaker:
         calls: Sequence[Call[Any]],
         mark: bytes | None = None,
         traceparent: str | None = None,
+        *,
+        has_span: bool = True,
     ) -> Sequence[NewTask]:
         """The tasks of these calls, each with an id, and behind them the notices that they want
         sent. Those that name no trace belong to `traceparent`, else to that of the caller.
         `InvalidOption` for one that is debounced or throttled: what becomes of it must be looked up
-        first (`flow.coalescing`), so it can only be submitted by itself.
+        first (`flow.coalescing`), so it can only be submitted by itself. What is not submitted as
+        it is made has no span.
         """
         for call in calls:
             if call.coalescing is not None:
@@ -79,11 +83,35 @@ class TaskMaker:
         ]
         if self._queues:
             tasks = list(map(self._with_limits_of_its_queue, tasks))
+        trace = traceparent or tracing.current_traceparent()
+        if has_span and self._settings.otel:
+            return self._with_span(tasks, notices, trace)
         tasks += notices
-        trace = traceparent or current_traceparent()
         if trace is None:
             return tasks
         return [task if task.trace else task._replace(trace=trace) for task in tasks]
+
+    def traced(
+        self, tasks: Sequence[NewTask], trace: str | None = None, operation: str = "submit"
+    ) -> Sequence[NewTask]:
+        """These tasks, with the span of their submit as the parent of what becomes of them, if
+        spans are made.
+        """
+        make = tracing.spans_of_submits if self._settings.otel else None
+        if make is not None:
+            return make(tasks, trace, operation)
+        return [task if task.trace else task._replace(trace=trace) for task in tasks]
+
+    def _with_span(
+        self, tasks: Sequence[NewTask], notices: Sequence[NewTask], trace: str | None
+    ) -> Sequence[NewTask]:
+        tasks = self.traced(tasks, trace)
+        told = [task for task in tasks if task.callback is not None]
+        within = [
+            notice._replace(trace=traceparent_of(task.id, task.trace))
+            for task, notice in zip(told, notices, strict=True)
+        ]
+        return [*tasks, *within]
 
     def new_id(self) -> TaskId:
         """The id of a task that somebody else makes."""

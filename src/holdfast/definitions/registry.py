@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from difflib import get_close_matches
 from typing import Any
@@ -36,6 +36,10 @@ class Registry(Mapping[str, AnyDefinition]):
         """What `@app.schedule` declared, by name."""
         self.schedule_changed: list[Callable[[str, datetime | None], Awaitable[None]]] = []
         """Told of each schedule that is made, changed or deleted, and when it is due now."""
+        self.default_agent: str | None = None
+        """The agent that is given what people ask for, unless the setting `agent` names one."""
+        self.check_channels: Callable[[str | None, Sequence[str]], Awaitable[object]] | None = None
+        """Refuses channels by which nothing could be delivered to an owner."""
         self.breakers: dict[Scope, Makers] = {}
         """The breakers of definitions and queues, by whose they are; empty for nearly all apps."""
 

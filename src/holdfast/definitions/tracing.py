@@ -6,9 +6,16 @@ OpenTelemetry is no dependency. Where the program has imported it, its current s
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from holdfast.core.task import NewTask
 from holdfast.definitions.context import current_context
+
+spans_of_submits: Callable[[Sequence[NewTask], str | None, str], Sequence[NewTask]] | None = None
+"""Makes spans of submits, where that is switched on (`holdfast.tracing`): the tasks, the trace that
+those belong to which name none, and what is done to them.
+"""
 
 
 def current_traceparent() -> str | None:

@@ -10,7 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim, Refusal
 from holdfast.core.lifecycle import Outcome
+from holdfast.core.metrics import LEASES_LOST
 from holdfast.core.task import TaskId
+from holdfast.counting import tally_of
 from holdfast.engine.judging import Judge
 from holdfast.engine.waking import Waker
 from holdfast.ports.store import TaskStore
@@ -31,6 +33,7 @@ class Settling:
         """`on_saved` is told of each that was saved."""
         self._on_saved = on_saved
         self._store = store
+        self._tally = tally_of(store)
         self._judge = judge
         self._waker = waker
         self._announcer = announcer
@@ -46,8 +49,11 @@ class Settling:
         refusals = await self._store.save([settlement for _, settlement in pairs])
         refused = {refusal.task_id: refusal for refusal in refusals}
         saved = [pair for pair in pairs if pair[0].task_id not in refused]
+        self._tally.saved([settlement for _, settlement in saved])
+        self._tally.add(LEASES_LOST, by=sum(one.conflict is None for one in refusals))
         for pair in saved:
             self._announcer.ended(*pair)
+            self._tally.went_wrong(*pair)
         for claim, outcome in ended:
             if claim.task_id not in refused:
                 self._on_saved(claim, outcome)

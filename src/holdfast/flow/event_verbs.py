@@ -1,15 +1,20 @@
-"""The client's verbs about events, and what a sleeping task waits for."""
+"""The client's verbs about events, what a sleeping task waits for, and what steps recorded."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
+
+import orjson
 
 from holdfast.core.events import Emitted, event_id, waiter_of
 from holdfast.core.steps import WAIT
-from holdfast.core.task import Cause, State, Task
+from holdfast.core.task import Cause, Json, State, Task
+from holdfast.definitions.handle import TaskRef
 from holdfast.definitions.readers import read_event, read_event_key
 from holdfast.definitions.step_codec import plain_json
 from holdfast.definitions.step_verbs import EventKey
+from holdfast.filters import read_id
 from holdfast.flow.events import Events, waits_for
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
@@ -42,6 +47,14 @@ class EventVerbs:
             woken=said.woken,
         )
         return said
+
+    async def steps(self, task_id: TaskRef) -> Mapping[str, Json]:
+        """What the durable steps of a task came to, in the order in which they were recorded.
+
+        Sleeps and waits are among them, under names that no step can have (`core.steps`).
+        """
+        journal = await self.store.journal(read_id(task_id))
+        return {name: orjson.loads(entry)[2] for name, entry in journal.items()}
 
     async def _waits_for(self, task: Task) -> str | None:
         """The event that a sleeping task waits for, if it does."""

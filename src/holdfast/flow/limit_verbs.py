@@ -5,7 +5,9 @@ from __future__ import annotations
 from holdfast.core.breaker import BreakerState
 from holdfast.core.gate import GateKind, kind_of
 from holdfast.core.limit_state import LimitChange, LimitDetails, LimitPage
+from holdfast.core.scope import LOOKED_AT, is_lock
 from holdfast.definitions.gate_makers import read_limit_name, read_limit_value
+from holdfast.definitions.readers import LONGEST_KEY, read_name, read_text
 from holdfast.definitions.registry import Registry
 from holdfast.filters import page_size
 from holdfast.flow import limits
@@ -31,6 +33,32 @@ class LimitVerbs:
         """One of them, with who holds it and who waits; None if it is neither used nor set."""
         found = await limits.find_limit(self.store, read_limit_name(name))
         return None if found is None else await limits.details(self.store, found)
+
+    async def gates(
+        self, *, kind: GateKind | None = None, text: str = "", after: str = "", limit: int = 100
+    ) -> LimitPage:
+        """The same with locks: those of one kind, if one is given, and with this text in their
+        names, in any case.
+        """
+        return await limits.list_limits(
+            self.store,
+            after=after,
+            limit=page_size(limit),
+            kinds=LOOKED_AT if kind is None else [each for each in LOOKED_AT if each is kind],
+            containing=text,
+        )
+
+    async def gate(self, name: str) -> LimitDetails | None:
+        """`limit`, for locks too: `gate("lock:image:7")`."""
+        wanted = read_text("name", name, LONGEST_KEY + 10)
+        found = await limits.find_limit(
+            self.store, wanted if is_lock(wanted) else read_limit_name(wanted)
+        )
+        return None if found is None else await limits.details(self.store, found)
+
+    async def limits_of_queue(self, queue: str, *, limit: int = 20) -> LimitPage:
+        """The limits of a queue that somebody uses or has set; of each kind so many with keys."""
+        return await limits.of_queue(self.store, read_name("queue", queue), limit=page_size(limit))
 
     async def set_limit(self, name: str, value: int | str) -> LimitChange:
         """How many may pass from now on, until `unset_limit`: `set_limit("limit:stripe", 10)`; of a

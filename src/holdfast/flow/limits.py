@@ -6,13 +6,13 @@ taken back. What nobody uses and nobody has set is not kept, so it is not listed
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Final
 from uuid import uuid4
 
 from holdfast.core.breaker import BREAKER, BreakerRecord, BreakerRule, BreakerState
-from holdfast.core.gate import Capacity, GateKind, GateState, key_of
+from holdfast.core.gate import Capacity, GateKind, GateState, key_of, kind_of
 from holdfast.core.limit_state import LimitDetails, LimitPage, LimitState, limit_state
 from holdfast.core.query import Order, TaskFilter
 from holdfast.core.record import Changes
@@ -29,19 +29,41 @@ MOST_LOOKED_AT: Final = 2000
 """Tasks that are looked at to find those: there is no index of who stands where."""
 
 
-async def list_limits(store: Store, *, after: str, limit: int) -> LimitPage:
-    """Those in use or set, by name and after that one. Locks and latches are none."""
+async def list_limits(
+    store: Store,
+    *,
+    after: str,
+    limit: int,
+    kinds: Sequence[GateKind] = KINDS,
+    containing: str = "",
+) -> LimitPage:
+    """Those in use or set, by name and after that one; latches are none. With `containing`, those
+    with that in their names, in any case: a page may then have fewer, and still not be the last.
+    """
     found: list[GateState] = []
-    for kind in KINDS:
-        first = f"{kind}:"
-        if after > first and not after.startswith(first):
-            continue
-        page = await store.gates(after=max(after, first), limit=limit + 1 - len(found))
-        found += [gate for gate in page if gate.name.startswith(first)]
-        if len(found) > limit:
+    wanted, looked_at, last, more = containing.casefold(), 0, "", None
+    async for gate in _of_kinds(store, kinds, after, at_once=min(limit + 1, PAGE)):
+        if len(found) == limit or looked_at == MOST_LOOKED_AT:
+            more = last
             break
-    limits = tuple([await _state(store, gate) for gate in found[:limit]])
-    return LimitPage(limits=limits, next=found[limit - 1].name if len(found) > limit else None)
+        looked_at, last = looked_at + 1, gate.name
+        if wanted in gate.name.casefold():
+            found.append(gate)
+    return LimitPage(limits=tuple([await _state(store, gate) for gate in found]), next=more)
+
+
+async def of_queue(store: Store, queue: str, *, limit: int) -> LimitPage:
+    """Those of a queue, whatever the task: `limit` of each kind with keys of their own."""
+    found: list[GateState] = []
+    more = None
+    for kind in KINDS:
+        own = f"{kind}:{Scope(QUEUE, queue)}"
+        found += await store.gates(names=[own], limit=1)
+        page = await store.gates(after=f"{own}[", limit=limit + 1)
+        keyed = [gate for gate in page if gate.name.startswith(f"{own}[")]
+        found += keyed[:limit]
+        more = found[-1].name if len(keyed) > limit else more
+    return LimitPage(limits=tuple([await _state(store, gate) for gate in found]), next=more)
 
 
 async def find_limit(store: Store, name: str) -> LimitState | None:
@@ -99,6 +121,23 @@ async def with_due(store: Store, gate: GateState) -> GateState:
     return gate if record is None else replace(gate, opens_at=record.due_at)
 
 
+async def _of_kinds(
+    store: Store, kinds: Sequence[GateKind], after: str, *, at_once: int
+) -> AsyncIterator[GateState]:
+    """The gates of these kinds, which are in the order of their names."""
+    for kind in kinds:
+        first = f"{kind}:"
+        if after > first and not after.startswith(first):
+            continue
+        begin: str | None = max(after, first)
+        while begin is not None:
+            page = await store.gates(after=begin, limit=at_once)
+            same = [gate for gate in page if gate.name.startswith(first)]
+            for gate in same:
+                yield gate
+            begin = page[-1].name if len(same) == at_once else None
+
+
 async def _state(store: Store, gate: GateState) -> LimitState:
     if gate.kind is not GateKind.BREAKER or not gate.pinned:
         return limit_state(gate)
@@ -120,22 +159,36 @@ async def _first(store: Store, name: str, state: State, most: int) -> list[TaskI
 
 
 async def _with_gate(store: Store, name: str, state: State) -> AsyncIterator[Task]:
-    scope = Scope.parse(key_of(name))
-    which = TaskFilter(
-        states=frozenset({state}),
-        name=scope.name if scope.of == TASK else None,
-        queue=scope.name if scope.of == QUEUE else None,
-    )
+    which = _who_may_have(name, state)
     now = await store.now()
     after: str | None = None
     for _ in range(MOST_LOOKED_AT // PAGE):
         page = await store.list(which, limit=PAGE, after=after, order=Order.OLDEST)
         for task in page.tasks:
-            if task.run_at <= now and any(gate.name == name for gate in task.gates):
+            if task.run_at <= now and _names(task, name):
                 yield task
         after = page.next
         if after is None:
             return
+
+
+def _names(task: Task, name: str) -> bool:
+    """Whether a task has this gate. Its lock stands beside the others."""
+    if kind_of(name) is GateKind.LOCK:
+        return task.lock == key_of(name)
+    return any(gate.name == name for gate in task.gates)
+
+
+def _who_may_have(name: str, state: State) -> TaskFilter:
+    """As few as a store can find that may have this gate."""
+    if kind_of(name) is GateKind.LOCK:
+        return TaskFilter(states=frozenset({state}), lock=key_of(name))
+    scope = Scope.parse(key_of(name))
+    return TaskFilter(
+        states=frozenset({state}),
+        name=scope.name if scope.of == TASK else None,
+        queue=scope.name if scope.of == QUEUE else None,
+    )
 
 
 async def _waits_for(store: Store, task: Task, name: str) -> bool:

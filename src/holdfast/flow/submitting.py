@@ -4,6 +4,7 @@ in slices (`slicing`).
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -58,7 +59,10 @@ class Composer:
         middleware: Installed,
         settings: Settings,
         said: Said,
+        traced: Callable[[Sequence[NewTask]], Sequence[NewTask]],
     ) -> None:
+        """`traced` makes the spans of what is submitted, if there are to be any."""
+        self._traced = traced
         self._store = store
         self._dispatcher = dispatcher
         self._middleware = middleware
@@ -138,6 +142,25 @@ class Composer:
         await refuse_unknown_tasks(self._store, plan.calls, plan)
         await self._commit(plan, make, under=parent, hold=hold)
 
+    def _with_span(
+        self, made: Sequence[NewTask], plan: Plan, under: Parent | None
+    ) -> Sequence[NewTask]:
+        """What begins a trace are the outermost. The others are below the same submit: a parent
+        without a body has no run that they could be below.
+        """
+        if not self._settings.otel:
+            return made
+        number = len(plan.calls)  # behind them are the notices
+        roots = [plan.roots[bisect_right(plan.firsts, n) - 1] for n in range(number)]
+        begins = set(plan.roots) if under is None else set[int]()
+        begin = [n for n in range(number) if made[n].trace is not None or n in begins]
+        tasks = list(made)
+        for n, task in zip(begin, self._traced([made[n] for n in begin]), strict=True):
+            tasks[n] = task
+        for n, root in enumerate(roots):
+            tasks[n] = tasks[n]._replace(trace=tasks[n].trace or tasks[root].trace)
+        return tasks
+
     async def _commit(
         self,
         plan: Plan,
@@ -148,7 +171,7 @@ class Composer:
         hold: Hold | None = None,
     ) -> Sequence[Added]:
         async def store(calls: Sequence[Call[Any]]) -> Sequence[Added]:
-            made = make(calls)
+            made = self._with_span(make(calls), plan, under)
             tied = wired(made[: len(calls)], plan.places, under)
             tasks = [*tied.tasks, *made[len(calls) :]]
             counts = list(tied.counts)

@@ -178,6 +178,7 @@ class HttpClient:
     discard, discard_async = both(Verbs.discard)
     emit, emit_async = both(Verbs.emit)
     stats, stats_async = both(Verbs.stats)
+    usage, usage_async = both(Verbs.usage)
     queues, queues_async = both(Verbs.queues)
     pause, pause_async = both(Verbs.pause)
     resume, resume_async = both(Verbs.resume)

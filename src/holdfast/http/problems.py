@@ -17,6 +17,7 @@ KINDS: Final[Mapping[str, type[HoldfastError]]] = {
     "payload_refused": errors.PayloadRefused,
     "invalid_option": errors.InvalidOption,
     "idempotency_conflict": errors.IdempotencyConflict,
+    "budget_exceeded": errors.BudgetExceeded,
     "task_not_found": errors.TaskNotFound,
     "schedule_not_found": errors.ScheduleNotFound,
     "schedule_exists": errors.InvalidOption,
@@ -61,6 +62,8 @@ def _attributes(error: HoldfastError, problem: Mapping[str, Json]) -> Mapping[st
             listed = problem.get("errors") or []
             problems = tuple((_in_arguments(each["field"]), each["message"]) for each in listed)
             return {"problems": problems, "path": _in_arguments(field)}
+        case errors.BudgetExceeded():
+            return {"option": "budget", "budget": problem.get("budget", "")}
         case errors.InvalidOption():
             option, task_id = OPTIONS.get(field, field), problem.get("task_id", "")
             return {"option": option, "key": problem.get("key", ""), "task_id": task_id}

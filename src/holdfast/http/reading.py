@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from holdfast.bounds import read_bounds
 from holdfast.core import store_answers, task_answers
+from holdfast.core.budget_state import UsageReport, UsageRow
+from holdfast.core.execution_answers import TOTALS, USAGE
 from holdfast.core.json_form import JsonForm
 from holdfast.core.stats import Stats
 from holdfast.core.task import Json, State, SubmitOutcome
@@ -55,3 +57,9 @@ def token(data: Json) -> RemoteToken:
         rate=data["rate"],
     )
     return TOKEN.read(data, bounds=bounds)
+
+
+def usage(data: Json) -> UsageReport:
+    """What runs have used."""
+    rows = tuple(UsageRow(key=each["key"], totals=TOTALS.read(each)) for each in data["rows"])
+    return USAGE.read(data, rows=rows)

@@ -6,13 +6,14 @@ import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final, TypedDict, Unpack
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Final, Literal, TypedDict, Unpack
 from urllib.parse import quote
 from uuid import UUID
 
 from holdfast.bounds import BoundWords, read_bounds
 from holdfast.core.attempt import History
+from holdfast.core.budget_state import UsageReport
 from holdfast.core.duration import Duration
 from holdfast.core.events import Emitted
 from holdfast.core.fleet import WorkerInfo
@@ -225,6 +226,21 @@ class Verbs:
     def stats(self) -> Talk[Stats]:
         """The store in numbers, at most a second old."""
         return reading.stats((yield from ask("GET", "/api/v1/queue/stats")))
+
+    def usage(
+        self,
+        *,
+        owner: str | None = None,
+        first: date | None = None,
+        last: date | None = None,
+        by: Literal["day", "schedule"] | None = None,
+    ) -> Talk[UsageReport]:
+        """What the runs of an owner, or of everybody, have used from the first day to the last:
+        since this month began, unless given.
+        """
+        given = {"owner": owner, "from": first, "to": last, "by": by}
+        query = {name: str(value) for name, value in given.items() if value is not None}
+        return reading.usage((yield from ask("GET", "/api/v1/usage", query=query)))
 
     def queues(self) -> Talk[Sequence[QueueStats]]:
         """The queues with what waits and runs in each."""

@@ -142,8 +142,9 @@ class TaskStore(Protocol):
         without cost to the rest. Two callers never get the same task, however they race. The
         attempt number grows in the same step, so a crash always shows. A worker that is not
         registered, stopped, or was buried, gets `WorkerGone`. `next_due` looks only at tasks this
-        worker could take; it may be earlier than the truth, never later. After an unknown outcome
-        the caller lists what it runs, and hands back what it does not know.
+        worker could take; it may be earlier than the truth, never later. `ranks` tells those of the
+        claims. After an unknown outcome the caller lists what it runs, and hands back what it does
+        not know.
         """
         ...
 
@@ -404,7 +405,7 @@ class SchemaStore(Protocol):
 
     async def check(self) -> Sequence[str]:
         """Look for anything that should not be (`doctor`): broken invariants, risky settings. Empty
-        is well.
+        is well. A sentence that is a `core.trouble.Trouble` brings its code and its fix.
         """
         ...
 

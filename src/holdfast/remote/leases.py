@@ -16,6 +16,7 @@ from holdfast.core.lifecycle import Outcome, Released
 from holdfast.core.query import TaskFilter, running_on
 from holdfast.core.shown import MARK
 from holdfast.core.task import State, Task, TaskId, WorkerId
+from holdfast.counting import tally_of
 from holdfast.engine.settling import Settling
 from holdfast.errors import StoreUnavailable
 from holdfast.logs import EventLog
@@ -57,6 +58,7 @@ class Leases:
         self._needs_payload = needs_payload
         self._store = store
         self._settling = settling
+        self._tally = tally_of(store)
         self._timeout_of = timeout_of
         self._grace = grace
         self._by_worker: dict[WorkerId, dict[TaskId, LeasedAttempt]] = {}
@@ -102,6 +104,7 @@ class Leases:
     async def settle(self, ended: Sequence[tuple[Claim, Outcome]]) -> Mapping[TaskId, Refusal]:
         """These have ended thus. Returns those that were refused; with a conflict, they go on."""
         refused = await self._settling.settle(ended)
+        self._note_durations([one for one in ended if one[0].task_id not in refused])
         go_on = {task_id for task_id, refusal in refused.items() if refusal.conflict is not None}
         self._drop([claim for claim, _ in ended if claim.task_id not in go_on])
         return refused
@@ -173,6 +176,13 @@ class Leases:
             for task in tasks:
                 age = (now - task.started_at).total_seconds() if task.started_at else 0.0
                 self.add(Claim.of(task), age=max(0.0, age))
+
+    def _note_durations(self, ended: Sequence[tuple[Claim, Outcome]]) -> None:
+        now = time.monotonic()
+        for claim, outcome in ended:
+            lease = self._by_worker.get(claim.worker_id, {}).get(claim.task_id)
+            if lease is not None and lease.claim.attempt == claim.attempt:
+                self._tally.ended.append((claim.priority, type(outcome), now - lease.since))
 
     def _drop(self, claims: Collection[Claim]) -> None:
         """Forget these attempts: they have ended."""

@@ -14,7 +14,9 @@ from holdfast.asyncio_tools.cancel import end
 from holdfast.asyncio_tools.shield import to_the_end
 from holdfast.core.attempt import Claim, Claimed
 from holdfast.core.lifecycle import Outcome
+from holdfast.core.priority import Aging
 from holdfast.core.task import WorkerId
+from holdfast.counting import StoreClock, tally_of
 from holdfast.engine.napping import Napper
 from holdfast.errors import StoreUnavailable
 from holdfast.flow.breakers import Breakers, given_back
@@ -42,6 +44,7 @@ class Polls:
         leases: Leases,
         *,
         poll: float,
+        aging: Aging,
         on_claimed: Callable[[Sequence[Claim]], None],
         look: Callable[[Claim], Awaitable[Claim | Outcome]],
         breakers: Breakers,
@@ -51,6 +54,8 @@ class Polls:
         self._registrations = registrations
         self._leases = leases
         self._every = poll
+        self._aging = aging
+        self._tally, self._clock = tally_of(store), StoreClock(store)
         self._on_claimed = on_claimed
         self._look = look
         self._breakers = breakers
@@ -152,9 +157,12 @@ class Polls:
         """Claim until something is to be run: what ended without a run may have let others pass."""
         info = poll.worker.info
         while True:
-            claimed = await self._store.claim(
-                info.id, queues=info.queues, capabilities=info.capabilities, limit=poll.limit
-            )
+            now_us = await self._clock.now_us()
+            with self._tally.timed("claim"):
+                claimed = await self._store.claim(
+                    info.id, queues=info.queues, capabilities=info.capabilities, limit=poll.limit
+                )
+            self._tally.claimed(claimed, now_us, self._aging)
             self._on_claimed(claimed.claims)
             try:
                 to_run = await self._looked_at(await self._admitted(claimed.claims))

@@ -199,7 +199,7 @@ class Results:
         success = Succeeded(encoded(result.result, self._max_result))
         if not (result.follow_ups or result.children or is_body_first(claim)):
             return success
-        trace = traceparent_of(claim.task_id, claim.trace)
+        trace = traceparent_of(claim.task_id, claim.trace, claim.attempt)
         tasks = [*result.follow_ups, *(as_child(new, claim.task_id) for new in result.children)]
         tasks = [new._replace(trace=new.trace or trace) for new in tasks]
         return after_its_body(claim, bringing(success, tasks, self._window), self._keep)

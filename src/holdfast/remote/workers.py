@@ -11,6 +11,7 @@ from holdfast.announcing import Announcer
 from holdfast.asyncio_tools.shield import to_the_end
 from holdfast.core.attempt import Claim, Report
 from holdfast.core.fleet import HTTP, WorkerInfo, WorkerStatus, held_by, is_internal
+from holdfast.core.lifecycle import Outcome
 from holdfast.core.query import running_on
 from holdfast.core.report import LogSize, bounded
 from holdfast.core.task import TaskId, WorkerId
@@ -32,7 +33,9 @@ from holdfast.remote.results import Results
 from holdfast.remote.steps import RemoteSteps
 from holdfast.remote.timeouts import TimeoutEnforcer
 from holdfast.remote.values import Heartbeat, Registration, RemoteResult, RemoteStep, TakenResult
-from holdfast.settings import EVERY_QUEUE, Settings
+from holdfast.setting_readers import EVERY_QUEUE
+from holdfast.settings import Settings
+from holdfast.tracing import spans_for
 
 log = EventLog("holdfast.remote")
 
@@ -72,9 +75,8 @@ class RemoteWorkers:
         self._waker = Waker(dispatcher.wake, nudge=self._nudge, ahead=settings.poll)
         self.breakers = Breakers(store, registry)
         """Maintenance too: let every server process run it."""
-        settling = Settling(
-            store, judge, self._waker, self._announcer, on_saved=self.breakers.ended
-        )
+        self._spans = spans_for(settings)
+        settling = Settling(store, judge, self._waker, self._announcer, on_saved=self._saved)
         self._leases = Leases(
             store,
             settling,
@@ -100,6 +102,7 @@ class RemoteWorkers:
             self._registrations,
             self._leases,
             poll=settings.poll,
+            aging=settings.aging,
             on_claimed=self._claimed,
             look=Starter(store, settings).start,
             breakers=self.breakers,
@@ -268,6 +271,14 @@ class RemoteWorkers:
             self._leases.add(claim)
             if self._announcer.is_open():
                 self._announcer.started(claim)
+
+        if self._spans is not None:
+            self._spans.given_out(claims)
+
+    def _saved(self, claim: Claim, outcome: Outcome) -> None:
+        self.breakers.ended(claim, outcome)
+        if self._spans is not None:
+            self._spans.ended_elsewhere(claim, outcome)
 
     def _nudge(self, due_in: float) -> None:
         self._polls.nudge(due_in)

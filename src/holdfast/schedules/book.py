@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Unpack
 from uuid import uuid4
 
 from holdfast.core.record import Changes, Delete, Put, Record
-from holdfast.core.task import Json, NewTask, TaskId
+from holdfast.core.task import Added, Json, NewTask, TaskId
 from holdfast.definitions.call import Call
 from holdfast.definitions.declaration import ScheduleKeywords
 from holdfast.definitions.instants import read_instant
@@ -20,13 +20,15 @@ from holdfast.definitions.new_tasks import TaskMaker
 from holdfast.definitions.open import open_call
 from holdfast.definitions.options import NO_OPTIONS
 from holdfast.definitions.registry import Registry
-from holdfast.errors import InvalidOption, RecordConflict, ScheduleNotFound
+from holdfast.errors import BudgetExceeded, InvalidOption, RecordConflict, ScheduleNotFound
 from holdfast.filters import page_size
 from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher, work_for
 from holdfast.ports.records import one_record
 from holdfast.ports.store import Store
 from holdfast.recurrence import Kind, Schedule
+from holdfast.schedules.budgeting import LEDGER, Budgets, Reserved, Wanted
+from holdfast.schedules.companions import Companions, with_change
 from holdfast.schedules.deciding import Fire, resumed
 from holdfast.schedules.firing import Firer
 from holdfast.schedules.occurrence import (
@@ -87,6 +89,8 @@ class Book:
     registry: Registry
     settings: Settings
     maker: TaskMaker
+    companions: Companions = ()
+    budgets: Budgets | None = None
 
     async def create(
         self,
@@ -107,8 +111,9 @@ class Book:
             self.template(call, arguments), rule, tz=tz, name=name, now=await self.store.now(),
             words=words,
         )  # fmt: skip
+        await self._check_channels(series)
         try:
-            await self._commit(series.put(0))
+            await self.commit(series, series.put(0))
         except RecordConflict:
             raise InvalidOption(
                 "name", f"there is a schedule {series.id!r} already; update it, or choose another"
@@ -119,7 +124,10 @@ class Book:
 
     async def add(self, many: Sequence[Series]) -> None:
         """Store series that were `made`, all of them in one commit or none."""
-        await self.store.commit(Changes(uuid4().hex, records=[each.put(0) for each in many]))
+        for each in many:
+            await self._check_channels(each)
+        new = [task for each in many for task in with_change(self.companions, each)]
+        await self._store_all(Changes(uuid4().hex, new, [each.put(0) for each in many]))
         for each in many:
             log.info("schedule.created", schedule=each.id, next=each.next_at)
             await self._tell(each.id, each.due_at)
@@ -245,16 +253,23 @@ class Book:
 
         return await self._change(name, change)
 
-    async def skip(self, name: str) -> Series:
-        """Leave out the next run that is not left out yet."""
+    async def skip(self, name: str, at: datetime | None = None) -> Series:
+        """Leave out the run at this instant, or the next one that is not left out yet.
+
+        `InvalidOption` if there is no run to come, or none then.
+        """
 
         def change(series: Series) -> Series:
-            at = series.next_at
-            while at is not None and at in series.skips:
-                at = series.rule.next_after(at)
-            if at is None or series.status is not Status.ACTIVE:
+            run = series.next_at
+            if at is not None and run is not None and run < at:
+                run = series.rule.next_after(at - timedelta(microseconds=1))
+            while at is None and run is not None and run in series.skips:
+                run = series.rule.next_after(run)
+            if run is None or series.status is not Status.ACTIVE:
                 raise InvalidOption("name", f"schedule {name!r} has no run to come")
-            return replace(series, skips=(*series.skips, at))
+            if at is not None and run != at:
+                raise InvalidOption("at", f"schedule {name!r} has no run at {at.isoformat()}")
+            return replace(series, skips=tuple(dict.fromkeys((*series.skips, run))))
 
         return await self._change(name, change)
 
@@ -293,7 +308,7 @@ class Book:
         record = await one_record(self.store, SERIES, name)
         if record is None:
             return False
-        await self._commit(Delete(SERIES, name))
+        await self.commit(load_series(record), Delete(SERIES, name))
         await self._tell(name, None)
         log.info("schedule.deleted", schedule=name)
         return True
@@ -330,8 +345,14 @@ class Book:
         for name in ("delay", "run_at", "expires_at", "idempotency_key", "after"):
             if getattr(call.options, name):
                 raise InvalidOption(name, "a schedule says itself when and how often it runs")
-        new = self.maker.make([call])[0]
+        new = self.maker.make([call], has_span=False)[0]
         return new._replace(**{name: getattr(_PLAIN, name) for name in _FRESH})
+
+    async def _check_channels(self, series: Series) -> None:
+        """`InvalidOption` if results could not be delivered as it says."""
+        check, about = self.registry.check_channels, series.about
+        if check is not None and about.channels:
+            await check(about.owner, about.channels)
 
     def _is_open(self, queue: str) -> bool:
         return queue in self.settings.open_queues
@@ -382,7 +403,7 @@ class Book:
     async def _fire(
         self, series: Series, fires: Iterable[tuple[Fire, int]], now: datetime
     ) -> Sequence[TaskId]:
-        firer = Firer(self.store, self.dispatcher, self.settings)
+        firer = Firer(self.store, self.dispatcher, self.settings, companions=self.companions)
         tasks, said = list[NewTask](), list[Put]()
         for fire, known in fires:
             task = firer.task_of(series, fire)
@@ -393,19 +414,46 @@ class Book:
             said.append(put_occurrence(one, self.settings.retention, version=known))
         if not tasks:
             return []
-        window, new = self.settings.idempotency_window, firer.with_notices(tasks)
-        added = await self.store.commit(Changes(uuid4().hex, new, said, window))
+        new = firer.with_companions(series, tasks)
+        added = await self._commit_within(series, [task.id for task in tasks], new, said, now)
         for tell in self.registry.middleware.stored:
             await tell(added)
         self.dispatcher.added(work_for(new))
         return [task.id for task in tasks]
 
+    async def _commit_within(
+        self,
+        series: Series,
+        runs: Sequence[TaskId],
+        new: Sequence[NewTask],
+        said: Sequence[Put],
+        now: datetime,
+    ) -> Sequence[Added]:
+        """Write these runs; `BudgetExceeded`, and nothing is run, if they are too many for one."""
+        window = self.settings.idempotency_window
+        while True:
+            reserved = None
+            if self.budgets is not None:
+                reserved = await self.budgets.reserve([Wanted(series, runs)], now)
+            _, records, _ = reserved or Reserved()
+            for verdict in reserved.verdicts if reserved else ():
+                if verdict.over is not None:
+                    raise BudgetExceeded(verdict.over.budget, verdict.over.reason)
+            try:
+                changes = Changes(uuid4().hex, new, [*said, *records], window)
+                return await self.store.commit(changes)
+            except RecordConflict as conflict:
+                if conflict.kind != LEDGER:
+                    raise
+
     async def _change(self, name: str, change: Callable[[Series], Series]) -> Series:
         while True:
             series, record = await self._read(name)
             changed = change(series)
+            if changed.about != series.about:
+                await self._check_channels(changed)
             try:
-                await self._commit(changed.put(record.version))
+                await self.commit(changed, changed.put(record.version))
             except RecordConflict:
                 continue
             await self._tell(name, changed.due_at)
@@ -421,5 +469,12 @@ class Book:
         for hear in self.registry.schedule_changed:
             await hear(name, due_at)
 
-    async def _commit(self, change: Put | Delete) -> None:
-        await self.store.commit(Changes(uuid4().hex, records=[change]))
+    async def commit(self, series: Series, change: Put | Delete) -> None:
+        """Write this change of a series, and what goes with it. `RecordConflict` if it lost."""
+        new = with_change(self.companions, series)
+        await self._store_all(Changes(uuid4().hex, new, [change]))
+
+    async def _store_all(self, changes: Changes) -> None:
+        await self.store.commit(changes)
+        if changes.tasks:
+            self.dispatcher.added(work_for(changes.tasks))

@@ -95,6 +95,19 @@ def decide(series: Series, now: datetime, ends: Mapping[TaskId, State]) -> Decis
     return _without_overlaps(series, after, fires, notes)
 
 
+def over_budget(decision: Decision, allowed: int, reason: str, until: datetime) -> Decision:
+    """The decision when only the first runs may be fired: the others are skipped, and the series is
+    paused until then. What runs is not cancelled for a run that does not come.
+    """
+    fires, refused = decision.fires[:allowed], decision.fires[allowed:]
+    told = f"paused: {reason}"
+    after = replace(decision.series, note=told)
+    if after.status is Status.ACTIVE:
+        after = replace(after, status=Status.PAUSED, paused_until=until)
+    skipped = _together([fire.at for fire in refused], RunStatus.SKIPPED, reason)
+    return Decision(after, fires, [*decision.notes, *skipped], decision.cancels if fires else ())
+
+
 def resumed(series: Series, now: datetime) -> Series:
     """Goes on from now, without what it would have done meanwhile."""
     following = series.rule.next_after(max(now, series.last_at or now))

@@ -15,22 +15,16 @@ from datetime import datetime
 from hashlib import sha256
 from importlib.util import find_spec
 from typing import Final
-from uuid import uuid4
 
 import orjson
 
-from holdfast.core.record import Changes, Delete, Put, Record
+from holdfast.core.record import Delete, Put, Record
 from holdfast.definitions.declaration import Declaration
-from holdfast.definitions.new_tasks import TaskMaker
-from holdfast.definitions.registry import Registry
 from holdfast.errors import RecordConflict
 from holdfast.logs import EventLog
-from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.records import one_record
-from holdfast.ports.store import Store
 from holdfast.schedules.book import Book
 from holdfast.schedules.series import SERIES, Series, Status, dump_series, load_series
-from holdfast.settings import Settings
 
 log = EventLog("holdfast.schedules")
 
@@ -54,11 +48,8 @@ class Reconciled:
 class DeclarationKeeper:
     """Reconciles once, when a process starts. A maintenance agent."""
 
-    def __init__(
-        self, store: Store, dispatcher: Dispatcher, registry: Registry, settings: Settings
-    ) -> None:
-        maker = TaskMaker(settings, registry.queues)
-        self._book = Book(store, dispatcher, registry, settings, maker)
+    def __init__(self, book: Book) -> None:
+        self._book = book
 
     async def tick(self) -> float:
         done = await reconcile(self._book, self._book.registry.schedules.values())
@@ -104,7 +95,7 @@ async def _bring(
     book: Book, fresh: Series, record: Record | None, done: Reconciled, *, force: bool
 ) -> None:
     if record is None:
-        if await _committed(book, fresh.put(0)):
+        if await _committed(book, fresh, fresh.put(0)):
             done.added.append(fresh.id)
             return
         record = await one_record(book.store, SERIES, fresh.id)
@@ -115,7 +106,9 @@ async def _bring(
         return
     if (old.edited or old.declared is None) and not force:
         _keep(old, done)
-    elif await _committed(book, _changed(old, fresh).put(record.version)):
+        return
+    new = _changed(old, fresh)
+    if await _committed(book, new, new.put(record.version)):
         done.changed.append(old.id)
 
 
@@ -159,7 +152,7 @@ async def _remove(
         return
     if old.edited and not force:
         _keep(old, done)
-    elif await _committed(book, Delete(SERIES, old.id, record.version)):
+    elif await _committed(book, old, Delete(SERIES, old.id, record.version)):
         done.removed.append(old.id)
 
 
@@ -191,8 +184,8 @@ def _exists(module: str) -> bool:
         return False
 
 
-async def _committed(book: Book, change: Put | Delete) -> bool:
+async def _committed(book: Book, series: Series, change: Put | Delete) -> bool:
     with suppress(RecordConflict):  # somebody else has done it, or changed it meanwhile
-        await book.store.commit(Changes(uuid4().hex, records=[change]))
+        await book.commit(series, change)
         return True
     return False

@@ -24,9 +24,11 @@ import orjson
 from holdfast.core.chore import chore
 from holdfast.core.flow import Flow, ScheduledRun, with_flow
 from holdfast.core.gate import Gate, GateKind
+from holdfast.core.metrics import LATENESS
 from holdfast.core.record import Changes, Delete, Put, Record
 from holdfast.core.schedule_state import TAG, schedule_tag
 from holdfast.core.task import Added, NewTask, Reason, State, TaskId
+from holdfast.counting import tally_of
 from holdfast.definitions.new_tasks import TaskMaker
 from holdfast.errors import RecordConflict
 from holdfast.flow.results import read_tasks
@@ -35,10 +37,13 @@ from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher, work_for
 from holdfast.ports.store import Store
 from holdfast.recurrence import tz_version
-from holdfast.schedules.deciding import MOST_OPEN, Decision, Fire, Note, decide
+from holdfast.schedules.budgeting import LEDGER, Budgets, OverBudget, Reserved, Wanted
+from holdfast.schedules.companions import Companions, with_change, with_runs
+from holdfast.schedules.deciding import MOST_OPEN, Decision, Fire, Note, decide, over_budget
 from holdfast.schedules.occurrence import (
     OCCURRENCE,
     Occurrence,
+    Origin,
     RunStatus,
     occurrence_key,
     put_occurrence,
@@ -75,6 +80,9 @@ class _Fired(NamedTuple):
     runs: Sequence[Occurrence]
     tasks: Sequence[NewTask]
     records: Sequence[Put | Delete]
+    runs_fired: Sequence[NewTask]
+    """Those of the tasks that are runs."""
+    over: OverBudget | None = None
 
 
 class Firer:
@@ -86,13 +94,18 @@ class Firer:
         dispatcher: Dispatcher,
         settings: Settings,
         *,
+        companions: Companions = (),
+        budgets: Budgets | None = None,
         stored: Sequence[Callable[[Sequence[Added]], Awaitable[None]]] = (),
     ) -> None:
         """`stored` are told of the tasks that were submitted."""
+        self._companions = companions
+        self._budgets = budgets
         self._store = store
         self._dispatcher = dispatcher
         self._stored = stored
         self._maker = TaskMaker(settings)
+        self._tally = tally_of(store)
         self._keep = settings.retention
         self._window = settings.idempotency_window
         self._is_retimed = False
@@ -155,7 +168,7 @@ class Firer:
 
     async def _write(self, fired: Sequence[_Fired], now: datetime) -> None:
         try:
-            await self._commit(fired)
+            await self._commit_within(fired, now)
         except RecordConflict:
             for each in fired:
                 with suppress(RecordConflict):  # somebody has edited it, and says when it is due
@@ -163,7 +176,7 @@ class Firer:
 
     async def _write_one(self, fired: _Fired, now: datetime) -> None:
         try:
-            await self._commit([fired])
+            await self._commit_within([fired], now)
         except RecordConflict:
             # A backfill may have been quicker with some of these runs: they are done.
             done = await self._known([put.key for put in fired.records if put.kind == OCCURRENCE])
@@ -173,7 +186,46 @@ class Firer:
             fires = [fire for fire in decision.fires if _key(series, fire) not in done]
             notes = [note for note in decision.notes if _key(series, note) not in done]
             left = decision._replace(fires=fires, notes=notes)
-            await self._commit([self._fired(fired.record, left, now)])
+            await self._commit_within([self._fired(fired.record, left, now)], now)
+
+    async def _commit_within(self, fired: Sequence[_Fired], now: datetime) -> None:
+        """Write what the budgets allow, as they are at that instant."""
+        while True:
+            within, reserved = await self._within_budgets(fired, now)
+            try:
+                await self._commit(within, reserved)
+            except RecordConflict as conflict:
+                if conflict.kind != LEDGER:
+                    raise
+            else:
+                return
+
+    async def _within_budgets(
+        self, fired: Sequence[_Fired], now: datetime
+    ) -> tuple[Sequence[_Fired], Reserved]:
+        wanted = [
+            Wanted(each.decision.series, [task.id for task in each.runs_fired])
+            for each in fired
+            if each.runs_fired
+        ]
+        reserved = None
+        if wanted and self._budgets is not None:
+            reserved = await self._budgets.reserve(wanted, now)
+        if reserved is None:
+            return fired, Reserved()
+        verdicts = iter(reserved.verdicts)
+        within: list[_Fired] = []
+        for each in fired:
+            over = None
+            if each.runs_fired:
+                allowed, over = next(verdicts)
+            if over is None:
+                within.append(each)
+                continue
+            less = over_budget(each.decision, allowed, over.reason, over.until)
+            again = self._fired(each.record, less, now, each.runs_fired[:allowed])
+            within.append(again._replace(over=over))
+        return within, reserved
 
     async def _known(self, keys: Sequence[str]) -> set[str]:
         found: set[str] = set()
@@ -198,9 +250,17 @@ class Firer:
         found = await read_tasks(self._store, list(ids))
         return {task_id: task.state for task_id, task in found.items()}
 
-    def _fired(self, record: Record, decision: Decision, now: datetime) -> _Fired:
+    def _fired(
+        self,
+        record: Record,
+        decision: Decision,
+        now: datetime,
+        tasks: Sequence[NewTask] | None = None,
+    ) -> _Fired:
+        """What to write; `tasks` are those of the runs, if they were made already."""
         series = decision.series
-        tasks = [self.task_of(series, fire) for fire in decision.fires]
+        if tasks is None:
+            tasks = [self.task_of(series, fire) for fire in decision.fires]
         open_now = (*series.open, *(task.id for task in tasks))[-MOST_OPEN:]
         after = replace(series, open=open_now, runs=series.runs + len(tasks))
         said = [
@@ -220,7 +280,8 @@ class Firer:
         if decision.cancels:
             about = {"parents": list(decision.cancels), "reason": Reason.CANCELLED}
             records.append(chore(CANCEL_TREE, uuid4().hex, about))
-        return _Fired(record, decision, said, self.with_notices(tasks), records)
+        new = [*self.with_companions(series, tasks), *with_change(self._companions, after)]
+        return _Fired(record, decision, said, new, records, tasks)
 
     def task_of(self, series: Series, fire: Fire) -> NewTask:
         """The task of one run."""
@@ -229,31 +290,35 @@ class Firer:
         gates = template.gates
         if series.overlap in _IN_TURN:
             gates = (*gates, Gate(GateKind.LIMIT, f"{TAG}:{series.id}", 1))
-        return template._replace(
+        new = template._replace(
             id=self._maker.new_id(),
             payload=with_flow(template.payload, Flow(run=run)),
             tags=(*template.tags, schedule_tag(series.id)),
             gates=gates,
         )
+        return self._maker.traced([new], operation="fire")[0]
 
-    def with_notices(self, tasks: Sequence[NewTask]) -> list[NewTask]:
-        """The tasks, and behind them the notices that they want sent."""
-        notices = [self._maker.notice(task) for task in tasks if task.callback is not None]
-        return [*tasks, *notices]
+    def with_companions(self, series: Series, runs: Sequence[NewTask]) -> list[NewTask]:
+        """The runs, behind them the notices that they want sent, and what else goes with them."""
+        notices = [self._maker.notice(run) for run in runs if run.callback is not None]
+        return [*runs, *notices, *with_runs(self._companions, series, runs)]
 
-    async def _commit(self, fired: Sequence[_Fired]) -> None:
+    async def _commit(self, fired: Sequence[_Fired], reserved: Reserved) -> None:
         tasks = [task for each in fired for task in each.tasks]
+        tasks += reserved.notices
         records = [record for each in fired for record in each.records]
+        records += reserved.records
         if not records:
             return
         added = await self._store.commit(Changes(uuid4().hex, tasks, records, self._window))
         await self._correct(fired, tasks, added)
         for each in fired:
-            _tell(each.decision)
+            _tell(each.decision, each.over)
         for tell in self._stored if added else ():
             await tell(added)
         if tasks:
             self._dispatcher.added(work_for(tasks))
+            self._tally.observe(LATENESS, values=_lateness(fired))
             self.fired += sum(len(each.decision.fires) for each in fired)
             counted = Counter(task.queue for task in tasks)
             log.info("schedule.fired", tasks=len(tasks), queues=dict(counted))
@@ -281,14 +346,27 @@ class Firer:
         ]  # fmt: skip
         again = [put._replace(version=None) for put in puts]
         await self._store.commit(Changes(uuid4().hex, records=again))
+        if self._budgets is not None:
+            gone = [
+                Wanted(
+                    each.decision.series, [task.id for task in each.runs_fired if task.id in met]
+                )
+                for each in fired
+            ]
+            await self._budgets.release([each for each in gone if each.task_ids])
 
 
 def _key(series: Series, run: Fire | Note) -> str:
     return occurrence_key(series.id, series.version, run.at)
 
 
-def _tell(decision: Decision) -> None:
+def _tell(decision: Decision, over: OverBudget | None) -> None:
     """Say what was let go: a line for each reason, whatever their number."""
+    if over is not None:
+        log.warning(
+            "budget.reached", budget=over.budget, schedule=decision.series.id,
+            reason=over.reason, until=over.until,
+        )  # fmt: skip
     told: dict[tuple[RunStatus, str], list[Note]] = {}
     for note in decision.notes:
         told.setdefault((note.status, note.reason), []).append(note)
@@ -312,3 +390,13 @@ class OccurrenceKeeper:
             with suppress(RecordConflict):
                 await self._store.commit(Changes(uuid4().hex, records=gone))
         return 0.1 if len(gone) == 500 else 60.0
+
+
+def _lateness(fired: Sequence[_Fired]) -> list[float]:
+    """How late each run is in seconds that was not fired on purpose at another time."""
+    return [
+        max(0.0, (run.fired_at - run.at).total_seconds())
+        for each in fired
+        for run in each.runs
+        if run.origin is Origin.SCHEDULE and run.fired_at is not None
+    ]

@@ -26,6 +26,11 @@ ALIAS: Final = "/api/"
 PREFIX: Final = "/api/v1/"
 TASKS: Final = f"{PREFIX}tasks"
 SCHEDULES: Final = f"{PREFIX}schedules"
+ASSISTANT: Final = f"{PREFIX}assistant"
+INBOX: Final = f"{PREFIX}inbox"
+EXECUTIONS: Final = f"{PREFIX}executions"
+BUDGETS: Final = f"{PREFIX}budgets"
+USED: Final = f"{PREFIX}usage"
 
 
 class WhenBound(StrEnum):
@@ -64,6 +69,8 @@ TABLE: Final[Mapping[str, Mapping[str, Rule | None]]] = {
     "/healthz": {"GET": None},
     "/readyz": {"GET": None},
     "/v1/tasks/execute": {"POST": None},  # by what it is signed with (`server.timer_calls`)
+    "/unsubscribe": {"GET": None, "POST": None},  # likewise (`delivery.unsubscribing`)
+    "/metrics": {"GET": _READ_ALL},
     "/openapi.json": {"GET": Rule((Scope.READ,), WhenBound.SAME)},
     TASKS: {"GET": _READ, "POST": _SUBMIT},
     f"{TASKS}/actions": {"POST": _STEER},
@@ -93,6 +100,17 @@ TABLE: Final[Mapping[str, Mapping[str, Rule | None]]] = {
     f"{SCHEDULES}/{{schedule}}/backfill": {"POST": _SUBMIT},
     f"{SCHEDULES}/{{schedule}}/runs": {"GET": _READ},
     f"{SCHEDULES}/{{schedule}}/preview": {"GET": _READ},
+    f"{ASSISTANT}/messages": {"POST": _SUBMIT},
+    "/api/v1/deliveries": {"GET": _READ},
+    INBOX: {"GET": _READ},
+    f"{INBOX}/events": {"GET": _READ},
+    f"{INBOX}/{{item_id}}": {"GET": _READ, "PATCH": _STEER_ONE, "DELETE": _STEER_ONE},
+    f"{PREFIX}recipients/{{recipient}}": {"GET": _READ, "PUT": _STEER_ONE, "PATCH": _STEER_ONE},
+    EXECUTIONS: {"GET": _READ},
+    f"{EXECUTIONS}/{{task_id}}": {"GET": _READ},
+    USED: {"GET": _READ},
+    BUDGETS: {"GET": _READ},
+    f"{BUDGETS}/{{budget:path}}": {"GET": _READ, "PUT": _STEER_ALL, "DELETE": _STEER_ALL},
     "/api/v1/workers": {"GET": _READ_ALL},
     "/api/v1/workers/{worker_id}/drain": {"POST": _STEER_ALL},
     "/api/v1/dead-letters": {"GET": _READ},
@@ -128,11 +146,11 @@ class Access:
     The token it came with is in the ASGI scope under `TOKEN`.
     """
 
-    def __init__(self, app: ASGIApp, check: Check, good: Good) -> None:
+    def __init__(self, app: ASGIApp, check: Check, good: Good, brake: Brake) -> None:
         self._app = app
         self._check = check
         self._revoking = Revoking(good)
-        self._brake = Brake()
+        self._brake = brake
 
     async def __call__(self, scope: Request, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -163,13 +181,7 @@ class Access:
         _refuse_method(methods, method)
         rule = methods[method]
         assert rule is not None
-        refuse_scope(token, *rule.scopes)
-        if rule.bound is WhenBound.REFUSED and token.bounds.is_narrow:
-            raise Refused(
-                403,
-                "bound_token",
-                "this is about all that is in the store, and this token is bound to a part of it",
-            )
+        refuse_token(token, rule)
         scope[TOKEN] = token
 
     async def _identify(self, scope: Request) -> Token:
@@ -206,6 +218,17 @@ def _refuse_method(methods: Methods, method: str) -> None:
             "method_not_allowed",
             f"{method} is not allowed here; {allowed} is",
             headers={"Allow": allowed},
+        )
+
+
+def refuse_token(token: Token, rule: Rule) -> None:
+    """`Refused` unless the rule lets this token in."""
+    refuse_scope(token, *rule.scopes)
+    if rule.bound is WhenBound.REFUSED and token.bounds.is_narrow:
+        raise Refused(
+            403,
+            "bound_token",
+            "this is about all that is in the store, and this token is bound to a part of it",
         )
 
 

@@ -28,13 +28,20 @@ from holdfast.server.limits import Limits
 from holdfast.server.problems import Problems, Refused
 from holdfast.server.routes import (
     actions,
+    assistant,
+    budgets,
     calendars,
     dead_letters,
+    deliveries,
     emit,
     execute,
+    executions,
     health,
+    inbox,
     limits,
+    metrics,
     queues,
+    recipients,
     schedules,
     submit,
     tasks,
@@ -44,6 +51,7 @@ from holdfast.server.routes import (
 )
 from holdfast.server.service import Service
 from holdfast.timers.arming import Fire
+from holdfast.worker.maintenance.loop import Agent
 from holdfast.worker.version import version
 
 ROUTERS = (
@@ -55,12 +63,20 @@ ROUTERS = (
     limits.routes.router,
     calendars.routes.router,
     schedules.routes.router,
+    assistant.routes.router,
+    executions.routes.router,
+    budgets.routes.router,
     workers.routes.router,
     workers_http.routes.router,
     dead_letters.routes.router,
+    deliveries.routes.router,
+    inbox.routes.router,
+    recipients.routes.router,
+    recipients.router,
     emit.routes.router,
     execute.routes.router,
     tokens.routes.router,
+    metrics.routes.router,
     health.router,
 )
 
@@ -71,7 +87,8 @@ def create_app(holdfast: Holdfast, *, execute: Fire | None = None) -> FastAPI:
     `execute` does what is due under the key that a timer called with; by default what the app's
     own `wake_ups` know of.
 
-    `app.state.holdfast` is the app, `app.state.stopping` an event that ends long polls and streams.
+    `app.state.holdfast` is the app, `app.state.stopping` an event that ends long polls and streams,
+    `app.state.beside` are agents that whoever runs it keeps at work beside the maintenance.
     """
     holdfast.load_tasks()
     service = Service(holdfast, execute)
@@ -84,7 +101,7 @@ def create_app(holdfast: Holdfast, *, execute: Fire | None = None) -> FastAPI:
         middleware=[
             Middleware(Headers),
             Middleware(Problems),
-            Middleware(Access, check=service.check, good=service.good),
+            Middleware(Access, check=service.check, good=service.good, brake=service.brake),
             Middleware(Limits, settings=holdfast.settings, windows=service.windows),
         ],
         exception_handlers={HTTPException: _refuse_http, RequestValidationError: _refuse_form},
@@ -92,6 +109,7 @@ def create_app(holdfast: Holdfast, *, execute: Fire | None = None) -> FastAPI:
     app.state.holdfast = holdfast
     app.state.service = service
     app.state.stopping = asyncio.Event()
+    app.state.beside = list[Agent]()
     for router in ROUTERS:
         # Not `include_router`: they have full paths, and need no second matching.
         app.router.routes.extend(router.routes)

@@ -106,7 +106,10 @@ IN_PATHS: Final[Mapping[str, Json]] = {
     "queue": {"type": "string", "minLength": 1, "maxLength": 200},
     "limit": {"type": "string", "minLength": 1},
     "schedule": {"type": "string", "minLength": 1, "maxLength": 200},
+    "budget": {"type": "string", "pattern": "^(owner|schedule):[A-Za-z0-9_.-]+$", "maxLength": 200},
     "worker_id": {"type": "string", "minLength": 1},
     "token_id": {"type": "string", "pattern": "^[0-9a-f]{16}$"},
+    "item_id": {"type": "string", "format": "uuid"},
+    "recipient": {"type": "string", "minLength": 1, "maxLength": 500},
 }
 """What a path may name."""

@@ -37,7 +37,7 @@ LONGEST = 600.0
 """Seconds after which a stream ends and its listener comes back by itself."""
 COME_BACK_AFTER_MS = 1000
 
-_HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
+HEADERS = {"cache-control": "no-store", "x-accel-buffering": "no"}
 
 
 _EVENT = {
@@ -83,7 +83,7 @@ async def events(request: ApiRequest[NoQuery]) -> Response:
     if snapshot.is_final and place != StreamPosition() and not any(news(snapshot, place)):
         return nothing()
     told = _Stream(request, client).told(task_id, place)
-    return StreamingResponse(told, media_type="text/event-stream", headers=_HEADERS)
+    return StreamingResponse(told, media_type="text/event-stream", headers=HEADERS)
 
 
 class _Stream:
@@ -115,7 +115,7 @@ class _Stream:
                 place = message.place
                 yield _message(message)
             if latest.is_final:
-                yield _encoded("end", {"status": latest.task.state})
+                yield encoded("end", {"status": latest.task.state})
                 return
             has_news = await self._first_of(change)
             if self._stopping.is_set() or time.monotonic() > self._until:
@@ -135,11 +135,11 @@ class _Stream:
 
 
 def _message(message: Message) -> bytes:
-    return b"id: %s\n%s" % (str(message.place).encode(), _encoded(message.event, message.data))
+    return b"id: %s\n%s" % (str(message.place).encode(), encoded(message.event, message.data))
 
 
-def _encoded(event: str, data: Json) -> bytes:
+def encoded(event: str, data: Json) -> bytes:
     return b"event: %s\ndata: %s\n\n" % (event.encode(), to_json(data))
 
 
-_FORGOTTEN = _encoded("end", {"status": None, "reason": "forgotten"})
+_FORGOTTEN = encoded("end", {"status": None, "reason": "forgotten"})

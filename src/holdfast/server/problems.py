@@ -83,6 +83,7 @@ KINDS: Final[Mapping[type[HoldfastError], ProblemKind]] = {
     errors.PayloadRefused: ProblemKind(422, "payload_refused"),
     errors.InvalidOption: ProblemKind(422, "invalid_option"),
     errors.IdempotencyConflict: ProblemKind(409, "idempotency_conflict"),
+    errors.BudgetExceeded: ProblemKind(409, "budget_exceeded"),
     errors.RecordConflict: ProblemKind(409, "record_conflict"),
     errors.TaskNotFound: ProblemKind(404, "task_not_found"),
     errors.ScheduleNotFound: ProblemKind(404, "schedule_not_found"),
@@ -135,6 +136,8 @@ def _subject(error: HoldfastError) -> tuple[str | None, dict[str, Json]]:
             return (listed[0]["field"] if listed else "parameters"), {"errors": listed}
         case errors.IdempotencyConflict(task_id=task_id):
             return "idempotency_key", {"task_id": task_id}
+        case errors.BudgetExceeded(budget=budget):
+            return None, {"budget": budget}
         case errors.InvalidOption(option=option):
             return field_of(option), {}
         case errors.UnknownTask(name=name, suggestion=suggestion):
@@ -232,7 +235,7 @@ class Problems:
         except Gone:
             return
         except Exception as error:
-            refused = _told(error, scope)
+            refused = response_of(*told(error, scope))
             if started and isinstance(error, Ended):
                 await send({"type": "http.response.body", "body": b""})
                 return
@@ -242,7 +245,8 @@ class Problems:
                 await send(message)
 
 
-def _told(error: Exception, scope: Scope) -> tuple[Message, Message]:
+def told(error: Exception, scope: Scope) -> tuple[Refused, str]:
+    """What the client is told of an error, and the id under which the log has it from now on."""
     refused = _refusal(error)
     problem_id = secrets.token_hex(8)
     said = {
@@ -257,7 +261,7 @@ def _told(error: Exception, scope: Scope) -> tuple[Message, Message]:
         log.error("request.failed", status=refused.status, error=repr(error), **said)
     else:
         log.debug("request.refused", status=refused.status, detail=refused.detail, **said)
-    return response_of(refused, problem_id)
+    return refused, problem_id
 
 
 def _refusal(error: Exception) -> Refused:

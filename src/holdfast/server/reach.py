@@ -8,7 +8,7 @@ owner's, one by one. Who submitted a task is in its id (`core.ids.marked`); no s
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from holdfast.client import Client
 from holdfast.core.attempt import History
 from holdfast.core.ids import marked
 from holdfast.core.query import Order, Page, TaskFilter
-from holdfast.core.task import Added, NewTask, Priority, Task, TaskId
+from holdfast.core.task import Added, Json, NewTask, Priority, Task, TaskId
 from holdfast.core.token import Bounds, Scope, Token
 from holdfast.core.tree import TaskTree
 from holdfast.core.why import Why, explain
@@ -102,7 +102,7 @@ class Reach:
         call = self.bounded(part)
         if not isinstance(call, Call):
             raise conflict("children", "a task that is brought along has none of its own")
-        new = self._client.new_tasks([call], self._mark)
+        new = self._client.new_tasks([call], self._mark, has_span=False)
         return [task._replace(trace=call.options.traceparent) for task in new]
 
     def count(self, submitted: int) -> None:
@@ -138,6 +138,10 @@ class Reach:
         gate = standing.gate and replace(standing.gate, holder=None)
         return explain(replace(standing, gate=gate))
 
+    async def steps(self, task_id: str) -> Mapping[str, Json]:
+        await self._find(task_id)
+        return await self._client.steps(task_id)
+
     async def cancel(self, task_id: str) -> Task:
         await self._refuse_to_steer(task_id)
         return await self._client.cancel(task_id)
@@ -156,15 +160,20 @@ class Reach:
     async def discard(self, which: TaskFilter, *, dry_run: bool) -> int:
         return await self._client.discard(self._bounds.within(which), dry_run=dry_run)
 
+    def may_steer(self, task_id: str) -> bool:
+        """Whether it may cancel this task or start it again, if it is there for the token."""
+        if self.may_operate:
+            return True
+        may_some = self._token.may(Scope.SUBMIT)
+        return may_some and (self._bounds.owner is not None or _made(self._token, read_id(task_id)))
+
     async def _find(self, task_id: str) -> None:
         if self._bounds.is_narrow:
             await self.get(task_id)
 
     async def _refuse_to_steer(self, task_id: str) -> None:
         await self._find(task_id)
-        if self.may_operate or self._bounds.owner is not None:
-            return
-        if not _made(self._token, read_id(task_id)):
+        if not self.may_steer(task_id):
             raise Refused(
                 403,
                 "not_your_task",

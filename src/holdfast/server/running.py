@@ -25,10 +25,10 @@ from fastapi import FastAPI
 
 from holdfast.app import Holdfast
 from holdfast.asyncio_tools.cancel import end
+from holdfast.builtin.worker import BuiltInKeeper
 from holdfast.errors import ConfigError, StoreRefused, StoreUnavailable
 from holdfast.logs import EventLog
 from holdfast.server.app import create_app
-from holdfast.server.callbacks.delivery import Delivery
 from holdfast.server.connections import at_most
 from holdfast.server.service import Service
 from holdfast.worker.maintenance.loop import keep_ticking
@@ -52,15 +52,19 @@ async def serve(
     host: str = DEFAULT_HOST,
     port: int = DEFAULT_PORT,
     announce: Callable[[str], None] = lambda url: None,
+    make: Callable[[Holdfast], FastAPI] = create_app,
     stopping: asyncio.Event | None = None,
 ) -> None:
     """Serve the app until SIGTERM, SIGINT, or until `stopping` is set. `announce` is called with
     the URL as soon as it answers. The app is closed at the end.
 
+    `make` makes what is served: the API, or the API and more. Agents in its `state.beside` are
+    kept at work meanwhile, from the moment the store is there.
+
     `ConfigError` if the address cannot be had, or is open to others while no token exists.
     """
     stopping = stopping or asyncio.Event()
-    service = create_app(app)
+    service = make(app)
     service.state.stopping = stopping
     with _signals(stopping) as again:
         async with contextlib.AsyncExitStack() as stack:
@@ -72,7 +76,7 @@ async def serve(
             url = url_of(door)
             server = Server(service, app.settings.max_connections)
             again.append(server.stop)
-            chores = [asyncio.ensure_future(_keep_house(app, opening, stopping))]
+            chores = [asyncio.ensure_future(_keep_house(service, opening, stopping))]
             chores.append(asyncio.ensure_future(server.stop_when_asked()))
             try:
                 log.info("server.started", url=url, store=app.client.store.url)
@@ -191,7 +195,7 @@ def url_of(door: socket.socket) -> str:
 
 
 async def _keep_house(
-    app: Holdfast, opening: asyncio.Future[bool], stopping: asyncio.Event
+    service: FastAPI, opening: asyncio.Future[bool], stopping: asyncio.Event
 ) -> None:
     """The maintenance, from the moment the store is there; or the end, if it will not do."""
     await asyncio.wait([opening])
@@ -200,8 +204,11 @@ async def _keep_house(
     elif opening.result():
         # Not `gather`: it would not wait for the second once the first was told to leave.
         async with asyncio.TaskGroup() as chores:
+            app: Holdfast = service.state.holdfast
             chores.create_task(app.maintain())
-            chores.create_task(keep_ticking(Delivery(app)))
+            for agent in service.state.beside:
+                chores.create_task(keep_ticking(agent))
+            chores.create_task(keep_ticking(BuiltInKeeper(app, is_server=True)))
 
 
 def _has_failed(opening: asyncio.Future[bool]) -> bool:

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from holdfast.client import Client
 from holdfast.core.schedule_answers import SCHEDULE, SCHEDULE_RUN, BriefSchedule
+from holdfast.core.schedule_state import ScheduleRun
 from holdfast.core.task import Json, Task, TaskId
 from holdfast.core.token import Scope, Token
 from holdfast.definitions.call import Call
@@ -144,6 +145,31 @@ class ScheduleReach:
                 break
             after = following
         return {"runs": runs, "next": following}
+
+    async def last_runs(
+        self, many: Sequence[Series], number: int
+    ) -> Mapping[str, Sequence[ScheduleRun]]:
+        """The last runs of each of these, newest first. They are taken to be within its reach."""
+        pages = {each.id: await self._book.runs(each.id, limit=number) for each in many}
+        tasks = await self._tasks([one for page in pages.values() for one in page.runs])
+        return {
+            each.id: [
+                schedule_run(each, one, tasks.get(one.task_id) if one.task_id else None)
+                for one in pages[each.id].runs
+            ]
+            for each in many
+        }
+
+    async def run_page(
+        self, series: Series, *, after: str, limit: int
+    ) -> tuple[Sequence[ScheduleRun], str | None]:
+        """A page of the runs of one of those that it reaches, and what brings those before."""
+        page = await self._book.runs(series.id, after=after, limit=limit)
+        tasks = await self._tasks(page.runs)
+        return [
+            schedule_run(series, one, tasks.get(one.task_id) if one.task_id else None)
+            for one in page.runs
+        ], page.next
 
     async def _tasks(self, runs: Sequence[Occurrence]) -> dict[TaskId, Task]:
         ids = [one.task_id for one in runs if one.task_id is not None]

@@ -6,11 +6,14 @@ from collections.abc import Collection, Mapping
 from datetime import datetime
 
 from holdfast.app import Holdfast
+from holdfast.assistant.assistant import Assistant
 from holdfast.client import Client
 from holdfast.core.task import Json, Task
 from holdfast.core.task_answers import TASK, BriefTask
 from holdfast.core.token import Scope, Token
 from holdfast.errors import StoreUnavailable
+from holdfast.metrics.fleet import Fleet, read_fleet
+from holdfast.server.brake import Brake
 from holdfast.server.limits import Windows
 from holdfast.server.numbers import Gauge, Remembered
 from holdfast.server.submission import Submissions
@@ -27,9 +30,12 @@ class Service:
         self.holdfast = holdfast
         self.settings = holdfast.settings
         self.gauge = Gauge()
+        self._fleet = Remembered[Fleet]()
         self.readiness = Remembered[Mapping[str, Json]]()
         """Kept for a second: nobody can make the store busy from outside."""
         self.watches = Watches()
+        self.brake = Brake()
+        """One for all ways in: whoever fails at one is slowed at every other."""
         self.windows = Windows(rate=holdfast.settings.rate_limit)
         self.submissions = Submissions(holdfast.registry, holdfast.settings)
         self.timer_calls = TimerCalls(holdfast.settings)
@@ -43,6 +49,21 @@ class Service:
         if self.away is not None:
             raise StoreUnavailable(self.away)
         return await self.holdfast.verbs()
+
+    async def assistant(self) -> Assistant:
+        """The assistant, its store open."""
+        await self.verbs()
+        return await self.holdfast.assistant.verbs()
+
+    async def fleet(self) -> Fleet:
+        """The whole fleet in numbers, a second old at most."""
+        client = await self.verbs()
+
+        async def read() -> Fleet:
+            stats, workers = await self.gauge.numbers(client)
+            return await read_fleet(client.store, stats, workers)
+
+        return await self._fleet.get(read)
 
     async def now(self) -> datetime:
         """The time by the store's clock."""

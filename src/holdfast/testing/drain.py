@@ -20,7 +20,10 @@ import orjson
 
 from holdfast.app import Holdfast
 from holdfast.asyncio_tools.bridge import BRIDGE
+from holdfast.builtin.worker import built_ins, registry_of
+from holdfast.companions import firer_of
 from holdfast.core.attempt import Claim, Report
+from holdfast.core.delivery import NAME as DELIVER
 from holdfast.core.fleet import WorkerInfo
 from holdfast.core.lifecycle import (
     UNFINISHED,
@@ -44,7 +47,6 @@ from holdfast.flow.starting import Starter, must_look
 from holdfast.flow.stored_steps import StoredSteps
 from holdfast.flow.trees import Trees
 from holdfast.ports.store import Store
-from holdfast.schedules.firing import Firer
 from holdfast.testing.clock import FakeClock
 from holdfast.worker.batch import BatchRun
 from holdfast.worker.batch_claim import BatchClaim, members_of
@@ -194,7 +196,7 @@ class Drain:
         dispatcher = (await self._app.verbs()).dispatcher
         chores = Trees(store, dispatcher, self._app.settings).chores
         await chores.round()
-        firer = Firer(store, dispatcher, self._app.settings)
+        firer = firer_of(store, dispatcher, self._app.settings)
         await firer.round()
         return chores.done + firer.fired > 0
 
@@ -226,6 +228,9 @@ class Drain:
     ) -> list[tuple[Claim, Outcome]]:
         """Run the handler, and say how each attempt ended."""
         definition = self._app.registry.get(claim.name)
+        if definition is None and claim.name == DELIVER:
+            tasks = await built_ins(self._app, is_server=False)
+            definition = registry_of(self._app, tasks)[claim.name]
         if definition is None:
             return [(claim, unknown(claim.name, self._app.registry.suggest(claim.name)))]
         if isinstance(claim, BatchClaim):

@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from holdfast.companions import firer_of
 from holdfast.core.record import Record
 from holdfast.errors import InvalidOption
-from holdfast.schedules.firing import Firer
 from holdfast.schedules.series import SERIES, load_series
 from holdfast.timers.arming import Wanted
 
@@ -32,7 +32,7 @@ class ScheduleTimers:
     async def fire(self, key: str) -> None:
         """Fire what is due, and arm the next run of this one."""
         client = await self._app.verbs()
-        firer = Firer(
+        firer = firer_of(
             client.store,
             client.dispatcher,
             self._app.settings,

@@ -7,7 +7,7 @@ reads their bodies. The key id says which secret signed it, so that while the se
 timers that were armed with the one before still hold. A timer that proves by other means who it is
 (OIDC) sends the same without a signature, with `-` as the key id.
 
-This is another form than that of callbacks (`server.callbacks.signing`), which sign a body of their
+This is another form than that of callbacks (`webhooks.signing`), which sign a body of their
 own and live for minutes; a timer waits for weeks, so its token has an end and names its key.
 """
 

@@ -16,6 +16,7 @@ from contextlib import suppress
 from holdfast.core.attempt import Claim, Claimed
 from holdfast.core.lifecycle import Outcome, Released
 from holdfast.core.task import TaskId
+from holdfast.counting import StoreClock, tally_of
 from holdfast.engine.napping import Napper
 from holdfast.errors import SchemaMismatch, StoreUnavailable, WorkerGone
 from holdfast.flow.breakers import Breakers, given_back
@@ -86,6 +87,7 @@ class Feeder:
         self._refused: set[tuple[TaskId, int]] = set()
         self._stands_back_until = 0.0
         self._outage = Outage("claim")
+        self._tally, self._clock = tally_of(store), StoreClock(store)
         self._strays = Strays(store, self.holds, settle)
         self.buffer = buffer
         self.gatherer = gatherer
@@ -186,12 +188,14 @@ class Feeder:
         worker_id = self._membership.id
         self._napper.look()
         try:
-            claimed = await self._store.claim(
-                worker_id,
-                queues=self._settings.served_queues,
-                capabilities=self._settings.capabilities,
-                limit=wanted,
-            )
+            now_us = await self._clock.now_us()
+            with self._tally.timed("claim"):
+                claimed = await self._store.claim(
+                    worker_id,
+                    queues=self._settings.served_queues,
+                    capabilities=self._settings.capabilities,
+                    limit=wanted,
+                )
         except WorkerGone:
             await self._membership.renew(worker_id)
             return None
@@ -202,6 +206,8 @@ class Feeder:
             await self._wait_out(error)
             return None
         self._outage.over()
+        if claimed.claims:
+            self._tally.claimed(claimed, now_us, self._settings.aging)
         return claimed
 
     async def _look_for_strays(self) -> None:

@@ -32,6 +32,8 @@ OPENER = "holdfast.wiring:open_store"
 """Who turns a URL into a store. By name: a worker does not know which stores there are."""
 
 RETRY = 0.5
+SILENT_AFTER = 2.5
+"""Beats that may be late before a process counts as silent: a lease is usually three."""
 PATIENCE = 5.0
 """Seconds that the store always has to answer in. A connection may fall silent without an end, and
 a beat that waits for it for as long as the driver does would cost the lease of a living worker.
@@ -113,6 +115,14 @@ class HeartbeatSender:
         self._changed = asyncio.Event()
         self._groups: list[int] = []
         self._last: Sequence[Settlement] = ()
+        self._beat_at = time.monotonic()
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether its beats have not arrived for as long as several should have taken."""
+        lease = self.lease
+        missed = time.monotonic() - self._beat_at
+        return lease is not None and missed > max(SILENT_AFTER * lease.heartbeat, PATIENCE)
 
     def take(self, said: Json) -> None:
         """Hear what the process says about its heartbeat (`heartbeat.OutsideHeartbeat`)."""
@@ -126,6 +136,7 @@ class HeartbeatSender:
     def set_lease(self, lease: Lease | None) -> None:
         """Beat for this worker from now on; None: for nobody, it left in good order."""
         self.lease = lease
+        self._beat_at = time.monotonic()
         self._changed.set()
 
     async def run(self) -> None:
@@ -152,6 +163,7 @@ class HeartbeatSender:
             return min(lease.heartbeat, RETRY)
         match await self._stores.beat(lease):
             case True:
+                self._beat_at = time.monotonic()
                 return lease.heartbeat
             case None:
                 return min(lease.heartbeat, RETRY)

@@ -17,6 +17,8 @@ from types import TracebackType
 from typing import NoReturn
 
 from holdfast import logs
+from holdfast.asyncio_tools.cancel import end
+from holdfast.counting import tally_of
 from holdfast.errors import ConfigError, HoldfastError
 from holdfast.worker.discovery import load_app_with_tasks
 from holdfast.worker.liveness import die_with_parent
@@ -27,6 +29,9 @@ from holdfast.worker.supervisor_channel import NOW, REFUSED_CODE, SupervisorChan
 from holdfast.worker.worker import Worker
 
 log = logs.EventLog("holdfast.worker")
+
+TELL_EVERY = 1.0
+"""Seconds between two tellings of what was counted."""
 
 
 class Stopper:
@@ -98,17 +103,32 @@ async def _work(
     await Outage("open").outlast(app.open_async, or_refused=True)
     line.say({"ready": settings.processes})
     stopper.steer(worker)
+    telling = asyncio.ensure_future(_tell_counts(app, line, options))
     try:
         await worker.run()
         if worker.was_sent_home:
             line.say({"left": True})
     finally:
+        await end([telling])
         await app.close_async()
     if worker.has_left_bodies:
         # Not the usual way out, which waits for tasks on the loop that nobody can stop.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(0)
+
+
+async def _tell_counts(app: LoadedApp, line: SupervisorChannel, options: WorkerOptions) -> None:
+    """Tell the supervisor what this process counts, if anybody may ask it, to the very end."""
+    if options.metrics_port is None:
+        return
+    tally = tally_of(app.client.store)
+    try:
+        while True:
+            await asyncio.sleep(TELL_EVERY)
+            line.say({"counts": tally.counts().to_json()})
+    finally:
+        line.say({"counts": tally.counts().to_json()})
 
 
 def _refuse(line: SupervisorChannel, error: HoldfastError, *, as_json: bool) -> NoReturn:

@@ -11,12 +11,15 @@ import asyncio
 import os
 import secrets
 import socket
+import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from holdfast.core.attempt import Refusal, Settlement
-from holdfast.core.fleet import WorkerInfo, WorkerStatus
+from holdfast.core.fleet import WorkerInfo, WorkerStatus, runs_on_python
+from holdfast.core.metrics import BEATS_FAILED
 from holdfast.core.task import WorkerId
+from holdfast.counting import tally_of
 from holdfast.errors import StoreUnavailable
 from holdfast.logs import EventLog
 from holdfast.ports.store import WorkerStore
@@ -26,6 +29,8 @@ from holdfast.worker.outage import Outage
 from holdfast.worker.version import version
 
 log = EventLog("holdfast.worker")
+
+_PYTHON = ".".join(map(str, sys.version_info[:3]))
 
 
 def new_worker_id(settings: Settings) -> WorkerId:
@@ -56,6 +61,7 @@ class Membership:
         self._load = load
         self._on_lost = on_lost
         self._status = WorkerStatus.ACTIVE
+        self._tally = tally_of(store)
         self._heartbeat: WorkerHeartbeat | None = None
         self._stays = False
         self._renewing = asyncio.Lock()
@@ -103,9 +109,14 @@ class Membership:
     async def tick(self) -> float:
         """Say that we are alive and how busy; renew if nobody believes it."""
         worker_id = self._id
-        if not await self._store.beat(
-            worker_id, load=self._load(), status=self._status, blocked_by=""
-        ):
+        try:
+            lives = await self._store.beat(
+                worker_id, load=self._load(), status=self._status, blocked_by=""
+            )
+        except StoreUnavailable:
+            self._tally.add(BEATS_FAILED)
+            raise
+        if not lives:
             await self.renew(worker_id)
         return self._settings.heartbeat
 
@@ -144,7 +155,7 @@ class Membership:
             pid=os.getpid(),
             version=version(),
             queues=settings.served_queues,
-            capabilities=settings.capabilities,
+            capabilities=settings.capabilities | {runs_on_python(_PYTHON)},
             capacity=settings.concurrency,
             load=self._load(),
             status=self._status,

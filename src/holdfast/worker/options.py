@@ -25,6 +25,8 @@ class WorkerOptions:
     worker_name: str | None = None
     burst: bool = False
     reload: bool = False
+    metrics_host: str = "127.0.0.1"
+    metrics_port: int | None = None
     log_level: str | None = None
     log_format: str | None = None
 

@@ -11,7 +11,9 @@ from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim, Refusal, Settlement
 from holdfast.core.chore import has_chores
 from holdfast.core.lifecycle import Deferred, Outcome, Succeeded, settle
-from holdfast.core.task import TaskId
+from holdfast.core.metrics import TASK_STATES
+from holdfast.core.task import State, TaskId
+from holdfast.counting import Tally
 from holdfast.definitions.registry import Registry
 from holdfast.engine.judging import Judge, no_retry, refused_follow_up
 from holdfast.engine.waking import Ended, Waker
@@ -40,8 +42,10 @@ class Outcomes:
         forget: Callable[[TaskId], None],
         hurry: Callable[[], None],
         announcer: Announcer,
+        tally: Tally,
         breakers: Breakers,
     ) -> None:
+        self._tally = tally
         self._breakers = breakers
         self._forgetful = registry.forgetful
         self._forget = forget
@@ -67,7 +71,9 @@ class Outcomes:
             is_forgotten = False
             settlement = self.decide(claim, outcome)
             must_remember = (
-                claim.lock is not None or settlement.cause is not None or has_chores(settlement)
+                settlement.state is not State.COMPLETED
+                or claim.lock is not None
+                or has_chores(settlement)
             )
             sleeps = isinstance(outcome, Deferred) and outcome.behind is None
             self._announcer.ended(claim, settlement)
@@ -80,6 +86,7 @@ class Outcomes:
 
     def completed(self, claim: Claim) -> None:
         """This one is on disk already, by its handler's own transaction."""
+        self._tally.add(TASK_STATES, State.COMPLETED.value)
         if self._breakers.is_used:
             self._breakers.ended(claim, Succeeded(b"null"))
         if self._announcer.open:
@@ -106,6 +113,7 @@ class Outcomes:
             known = self._remembered.pop((one.task_id, one.attempt), None)
             if known is not None:
                 ended.append((known.claim.queue, known.claim.lock, one))
+                self._tally.went_wrong(known.claim, one)
                 if known.is_forgotten:
                     self._forget(one.task_id)
                 if has_chores(one):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 from holdfast.announcing import Announcer
 from holdfast.core.attempt import Claim, Refusal, Settlement
@@ -15,6 +16,7 @@ from holdfast.core.fleet import knows
 from holdfast.core.lifecycle import Outcome
 from holdfast.core.task import State, WorkerId
 from holdfast.core.unfit import offered_again_in
+from holdfast.counting import tally_of
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import Registry
 from holdfast.engine.waking import Waker, also_tell
@@ -25,6 +27,7 @@ from holdfast.logs import EventLog
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
 from holdfast.settings import Settings
+from holdfast.tracing import spans_for
 from holdfast.worker.claim_buffer import ClaimBuffer
 from holdfast.worker.coroutines import CoroutineRunner
 from holdfast.worker.deadlines import Deadlines
@@ -34,7 +37,7 @@ from holdfast.worker.heartbeat import StartHeartbeat
 from holdfast.worker.loopwatch import LoopWatch
 from holdfast.worker.maintenance.forgetter import Forgetter
 from holdfast.worker.membership import Membership
-from holdfast.worker.middleware import around_run, around_settle
+from holdfast.worker.middleware import Execute, around_run, around_settle
 from holdfast.worker.outcomes import Outcomes
 from holdfast.worker.pace import Pace
 from holdfast.worker.reporter import Reporter
@@ -47,6 +50,8 @@ from holdfast.worker.threads import ThreadRunner
 from holdfast.worker.transactions import WorkerTransactionHost
 
 log = EventLog("holdfast.worker")
+
+R = TypeVar("R", bound=Runner)
 
 
 class Parts:
@@ -108,10 +113,13 @@ class Parts:
             forget=self.forgetter.note,
             hurry=self.chores.hurry,
             announcer=self._announcer,
+            tally=tally_of(store),
             breakers=self.breakers,
         )
         settle = around_settle(registry, self.outcomes.enter)
-        self._coroutines = CoroutineRunner(loop, self.deadlines, self._still_runs)
+        spans = self.spans = spans_for(settings)
+        parts = loop, self.deadlines, self._still_runs
+        self._coroutines = self._in_spans(CoroutineRunner, *parts)
         self._room = asyncio.Event()
         self.buffer = ClaimBuffer(loop, self._room.set)
         self.gatherer = Gatherer(
@@ -122,7 +130,7 @@ class Parts:
             registry,
             pace,
             hot=None if registry.middleware.run else self._coroutines,
-            execute=around_run(registry, self._execute),
+            execute=self._with_spans(around_run(registry, self._execute)),
             report=self.reporter.put,
             settle=settle,
             too_old=settings.lease / 3,
@@ -130,9 +138,11 @@ class Parts:
             unfit=self._unfit,
             look=Starter(store, settings).start,
             announcer=self._announcer,
+            tally=tally_of(store),
             stop_grace=settings.stop_grace,
             host=WorkerTransactionHost(store, loop, self.reporter, self.outcomes.completed),
             step_host=self.steps,
+            has_span=None if spans is None else spans.wants,
         )
         self.feeder = Feeder(
             store,
@@ -181,6 +191,17 @@ class Parts:
         for runner in self._elsewhere.values():
             await runner.close()
         await self.steps.close()
+
+    def _in_spans(self, make: Callable[..., R], *args: Any) -> R:
+        """Make a runner, whose bodies see the span of their task if there are spans."""
+        return make(*args) if self.spans is None else self.spans.inside(make, *args)
+
+    def _with_spans(self, execute: Execute) -> Execute:
+        if self.spans is None:
+            return execute
+        from holdfast.worker.spans import with_spans  # noqa: PLC0415 - it needs OpenTelemetry
+
+        return with_spans(self.spans, execute, lambda: self.buffer.filled_at)
 
     # The parts know each other in a circle; these are called only once all of them are made.
 
@@ -252,9 +273,9 @@ class Parts:
 
     def _start(self, executor: Executor) -> Runner:
         if executor is Executor.THREAD:
-            return ThreadRunner(
-                self._loop, self.deadlines, self._settings.concurrency, self._still_runs
-            )
+            size = self._settings.concurrency
+            parts = self._loop, self.deadlines, size, self._still_runs
+            return self._in_spans(ThreadRunner, *parts)
         # Only workers that run such tasks pay for the machinery of child processes.
         from holdfast.worker.processes.runner import ProcessRunner  # noqa: PLC0415
 

@@ -14,7 +14,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from holdfast.core.attempt import Refusal, Settlement
+from holdfast.core.metrics import LEASES_LOST
 from holdfast.core.task import TaskId
+from holdfast.counting import tally_of
 from holdfast.errors import LeaseLost
 from holdfast.logs import EventLog, trace_of
 from holdfast.ports.store import TaskStore
@@ -52,6 +54,7 @@ class Settler:
         self._sleeper: asyncio.Future[None] | None = None
         self._closing = False
         self._outage = Outage("save")
+        self._tally = tally_of(store)
         self.saved = 0
         """How many ends of attempts are on disk by now."""
 
@@ -123,6 +126,10 @@ class Settler:
             running = {(refusal.task_id, refusal.attempt) for refusal in clashed}
             batch = [one for one in batch if (one.task_id, one.attempt) not in running]
         self.saved += len(batch)
+        late = {(refusal.task_id, refusal.attempt) for refusal in refusals}
+        self._tally.saved(
+            [one for one in batch if (one.task_id, one.attempt) not in late] if late else batch
+        )
         self._on_saved(batch)
         for refusal in clashed:
             self._on_clashed(refusal)
@@ -130,6 +137,7 @@ class Settler:
             await self._tell(refusals)
 
     async def _tell(self, refusals: Sequence[Refusal]) -> None:
+        self._tally.add(LEASES_LOST, by=len(refusals))
         for refusal in refusals:
             error = LeaseLost(refusal.task_id, refusal.attempt, holder=refusal.holder)
             log.warning("task.result_refused", task_id=refusal.task_id, error=str(error))
@@ -137,11 +145,15 @@ class Settler:
 
     async def _save(self, batch: Sequence[Settlement]) -> Sequence[Refusal]:
         try:
-            return await self._outage.outlast(lambda: self._store.save(batch))
+            return await self._outage.outlast(lambda: self._timed(batch))
         except Exception as error:  # noqa: BLE001 - one of them may be to blame
             trace = trace_of(error)
             log.error("store.failed", doing="save", settlements=len(batch), exception=trace)
             return await self._save_one_by_one(batch)
+
+    async def _timed(self, batch: Sequence[Settlement]) -> Sequence[Refusal]:
+        with self._tally.timed("save"):
+            return await self._store.save(batch)
 
     async def _save_one_by_one(self, batch: Sequence[Settlement]) -> Sequence[Refusal]:
         """One settlement breaks the batch: save the others.

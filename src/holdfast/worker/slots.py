@@ -16,6 +16,7 @@ from holdfast.core.attempt import Claim, Report
 from holdfast.core.flow import IN_PAYLOAD
 from holdfast.core.lifecycle import Failed, Outcome, Released, Stopped, Succeeded, Unfit
 from holdfast.core.task import TaskId, WorkerId
+from holdfast.counting import Tally
 from holdfast.definitions.definition import Executor
 from holdfast.definitions.registry import AnyDefinition, Registry
 from holdfast.definitions.steps import StepHost
@@ -55,6 +56,7 @@ class Slots:
     a process that was paused must not start what others may have started since. `unfit` says
     in how many seconds a task is offered again that the code of this worker is not fit for.
     `look` says what becomes of a claim that has to do with other tasks: it is run, or has ended.
+    What `has_span`, if that is given, is run by `execute`.
     """
 
     def __init__(
@@ -72,11 +74,14 @@ class Slots:
         unfit: Callable[[Claim], Awaitable[float | None]],
         look: Callable[[Claim], Awaitable[Claim | Outcome]],
         announcer: Announcer,
+        tally: Tally,
         stop_grace: float = 0.0,
         host: TransactionHost | None = None,
         step_host: StepHost | None = None,
+        has_span: Callable[[Claim], bool] | None = None,
     ) -> None:
         self._buffer = buffer
+        self._tally = tally
         self._registry = registry
         self._pace = pace
         self._hot = hot
@@ -91,6 +96,7 @@ class Slots:
         self._stop_grace = stop_grace
         self._host = host
         self._step_host = step_host
+        self._has_span = has_span
         self._is_leaving = False
         self._running: dict[Run, asyncio.Task[None]] = {}
         self._stuck: dict[Run, float] = {}
@@ -252,7 +258,8 @@ class Slots:
                 run.follow_ups = []  # it brings its result along
             outcome: Outcome | Suspended | None
             is_async = run.definition.executor is Executor.ASYNC
-            if is_async and hot is not None and not claim.crash_count:
+            is_plain = self._has_span is None or not self._has_span(claim)
+            if is_async and hot is not None and is_plain and not claim.crash_count:
                 outcome = hot.begin(run)
                 computed = now = clock()
                 if isinstance(outcome, Suspended):
@@ -278,6 +285,7 @@ class Slots:
                 turn_over = clock() + TURN
             run.ended = True
             self._pace.ended(now - run.started, computed - run.started)
+            self._tally.ended.append((claim.priority, type(outcome), now - run.started))
             self._conclude(run, outcome)
             if slot.cancelling():
                 # Whatever was cancelled here, a fresh task is the only one that surely forgot it.

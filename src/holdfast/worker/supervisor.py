@@ -11,9 +11,10 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from holdfast import logs
+from holdfast.core.metrics import Counts
 from holdfast.errors import ConfigError
 from holdfast.logs import EventLog
 from holdfast.settings import Settings
@@ -24,6 +25,9 @@ from holdfast.worker.reload import LOOK_EVERY, SourceWatch, watch_roots
 from holdfast.worker.spec import app_file
 from holdfast.worker.supervisor_channel import DRAIN, NOW, REFUSED_CODE, stop_signals
 from holdfast.worker.worker_process import WorkerProcess
+
+if TYPE_CHECKING:
+    from holdfast.worker.metrics_port import MetricsPort
 
 log = EventLog("holdfast.supervisor")
 
@@ -58,12 +62,18 @@ class Supervisor:
         self._burials: set[asyncio.Task[None]] = set()
         self._level = 0
         self._was_ready = False
+        self._gone = Counts()
         self._stopping = asyncio.Event()
         self._changed = asyncio.Event()
 
     async def run(self) -> int:
         """Start the processes and stay until all have ended for good."""
         self._take_signals()
+        try:
+            port = await self._open_port()
+        except OSError as error:
+            log.error("supervisor.no_metrics", port=self._options.metrics_port, error=str(error))
+            return REFUSED_CODE
         # The first alone: if the app cannot be imported, that is said once.
         self._add_keeper()
         watching = asyncio.ensure_future(self._watch_sources())
@@ -71,8 +81,35 @@ class Supervisor:
             await asyncio.wait(left, return_when=asyncio.FIRST_COMPLETED)
         watching.cancel()
         await asyncio.wait({watching})
+        if port is not None:
+            await port.close()
         await self._stores.close()
         return self._exit_code()
+
+    def counts(self) -> Counts:
+        """What all of its processes have counted, those too that have ended."""
+        total = self._gone
+        for worker in self._workers:
+            total = total.plus(worker.counts)
+        return total
+
+    def unwell(self) -> str | None:
+        """What is wrong with its processes."""
+        if not self._was_ready or not self._workers:
+            return "no worker process is ready"
+        silent = [str(worker.pid) for worker in self._workers if worker.is_silent]
+        return f"silent: {', '.join(silent)}" if silent else None
+
+    async def _open_port(self) -> MetricsPort | None:
+        options = self._options
+        if options.metrics_port is None:
+            return None
+        from holdfast.worker.metrics_port import MetricsPort  # noqa: PLC0415 - stays small else
+
+        port = MetricsPort(self.counts, self.unwell)
+        number = await port.open(options.metrics_host, options.metrics_port)
+        log.info("supervisor.metrics", host=options.metrics_host, port=number)
+        return port
 
     def stop(self) -> None:
         """Asked once: drain. Twice: now. Three times: kill."""
@@ -118,6 +155,7 @@ class Supervisor:
             self._pass_on_stop(worker)
             code = await worker.end()
             self._workers.discard(worker)
+            self._gone = self._gone.plus(worker.counts)
             self._bury(worker)
             if self._is_final(worker, code):
                 return code

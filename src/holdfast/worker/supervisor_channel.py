@@ -77,6 +77,7 @@ class SupervisorChannel:
 
         - `{"ready": n}`: the app is imported, and its settings want `n` of us
         - `{"refused": reason}`: this cannot work however often it is tried
+        - `{"counts": …}`: all that this process has counted so far
         - `{"left": true}`: an operator sent this worker home; start no other in its place
         """
         with self._lock, suppress(OSError):

@@ -16,21 +16,25 @@ import os
 import time
 from collections.abc import Coroutine
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 from holdfast import logs
 from holdfast.asyncio_tools.cancel import end
+from holdfast.companions import companions_of
 from holdfast.core.fleet import SERVER
 from holdfast.core.task import WorkerId
+from holdfast.definitions.new_tasks import TaskMaker
 from holdfast.definitions.registry import Registry
 from holdfast.errors import HoldfastError
 from holdfast.logs import EventLog
+from holdfast.metrics.keeping import CountsKeeper
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
+from holdfast.schedules.book import Book
 from holdfast.schedules.declared import DeclarationKeeper
 from holdfast.settings import Settings
 from holdfast.worker.heartbeat import StartHeartbeat, ThreadHeartbeat, WorkerHeartbeat
-from holdfast.worker.maintenance.loop import keep_ticking, maintenance_agents
+from holdfast.worker.maintenance.loop import Agent, keep_ticking, maintenance_agents
 from holdfast.worker.membership import new_worker_id
 from holdfast.worker.parts import Parts
 from holdfast.worker.run import StopReason
@@ -41,6 +45,14 @@ LAST_STOPS = 5.0
 """Seconds that a body has to end after it was told to, before the worker leaves without it."""
 LAST_SAVES = 5.0
 """Seconds that a stopping worker goes on trying to save what has ended, if the store is away."""
+
+
+class Beside(Agent, Protocol):
+    """Runs what Holdfast brings along (`holdfast.builtin`)."""
+
+    async def drain(self) -> None:
+        """Run what is there to run now, and return: the end of a burst."""
+        ...
 
 
 class Worker:
@@ -57,6 +69,7 @@ class Worker:
         burst: bool = False,
         kind: str = "python",
         start_heartbeat: StartHeartbeat | None = None,
+        beside: Beside | None = None,
     ) -> None:
         """Prepare a worker on an open store.
 
@@ -70,6 +83,7 @@ class Worker:
             burst: return from `run()` when nothing is ready, running or just about due.
             kind: what it is shown as; one of a `server` leaves the maintenance to that.
             start_heartbeat: who beats for it; by default a small process of its own.
+            beside: who runs what is no task of the app, as long as this runs.
         """
         self._store = store
         self._dispatcher = dispatcher
@@ -79,6 +93,8 @@ class Worker:
         self._burst = burst
         self._kind = kind
         self._beat = start_heartbeat or self._own_heartbeat
+        self._beside = beside
+        self._counts = CountsKeeper(store)
         self._first_id = new_worker_id(settings)
         self._parts: Parts | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -132,6 +148,11 @@ class Worker:
         work = asyncio.ensure_future(self._work(parts))
         try:
             await asyncio.shield(work)
+            if self._burst and self._beside is not None and not self._stopping.is_set():
+                draining = asyncio.ensure_future(self._beside.drain())
+                if await self._unless_stopped(draining):
+                    draining.result()
+                await end([draining])
         except asyncio.CancelledError:
             # Whoever runs us wants to leave. Leave in order, but at once.
             self._count_stop()
@@ -141,6 +162,8 @@ class Worker:
         finally:
             if self._kind != SERVER:
                 log.info("worker.stopped", worker_id=self.id)
+            if parts.spans is not None:
+                await parts.spans.flush()
 
     async def _work(self, parts: Parts) -> None:
         chores = [asyncio.ensure_future(chore) for chore in self._chores(parts)]
@@ -156,6 +179,8 @@ class Worker:
             await _ended(feeding, within=LAST_SAVES)
             await self._save_the_rest(parts, saving)
             await end(chores)
+            if self._kind != SERVER:
+                await self._counts.close()
             if parts.breakers.is_used:
                 with suppress(HoldfastError, TimeoutError):  # others count on
                     await asyncio.wait_for(parts.breakers.share(), LAST_SAVES)
@@ -225,8 +250,15 @@ class Worker:
         agents = maintenance_agents(
             self._store, self._dispatcher, self._settings, own_id=lambda: parts.membership.id
         )
-        declared = DeclarationKeeper(self._store, self._dispatcher, self._registry, self._settings)
-        return [*chores, *map(keep_ticking, agents), keep_ticking(declared)]
+        settings, maker = self._settings, TaskMaker(self._settings, self._registry.queues)
+        book = Book(
+            self._store, self._dispatcher, self._registry, settings, maker, companions_of(settings)
+        )
+        declared = DeclarationKeeper(book)
+        if self._beside is not None and not self._burst:
+            agents.append(self._beside)
+        agents += [declared, self._counts]
+        return [*chores, *map(keep_ticking, agents)]
 
     async def _unless_stopped(self, *work: asyncio.Future[None]) -> bool:
         """Wait for any of that, or for `stop()`. True if some of the work was done first."""

@@ -14,6 +14,7 @@ from contextlib import suppress
 from typing import Self
 
 from holdfast.asyncio_tools.cancel import end
+from holdfast.core.metrics import Counts
 from holdfast.core.task import Json
 from holdfast.worker.exits import when_exited
 from holdfast.worker.heartbeat_sender import HeartbeatSender, Stores
@@ -35,6 +36,7 @@ class WorkerProcess(asyncio.Protocol):
         self.ready: asyncio.Future[int] = loop.create_future()
         self.exited: asyncio.Future[int] = loop.create_future()
         self.line_closed = asyncio.Event()
+        self.counts = Counts()
         self.refused = False
         self.left = False
         when_exited(process.pid, loop, self._on_exit)
@@ -56,6 +58,13 @@ class WorkerProcess(asyncio.Protocol):
     def age(self) -> float:
         """Seconds since it was started."""
         return time.monotonic() - self._born
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether it has said who it is, and then missed so many beats that others may think it
+        dead.
+        """
+        return self._sender.is_silent
 
     def stop(self, level: int) -> None:
         if self._transport is not None:
@@ -100,6 +109,8 @@ class WorkerProcess(asyncio.Protocol):
                 self.refused = True
             case {"left": _}:
                 self.left = True
+            case {"counts": counts}:
+                self.counts = Counts.from_json(counts)
             case _:
                 self._sender.take(message)
 

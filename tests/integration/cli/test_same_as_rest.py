@@ -131,6 +131,10 @@ LOOKS = (
         ("schedule", "preview", "night", "--after", "2026-01-01T00:00Z", "--in", "Europe/Berlin"),
         "schedules/night/preview?n=5&after=2026-01-01T00:00:00Z&tz=Europe/Berlin",
     ),
+    (("executions", "--schedule", "night"), "executions?schedule=night&limit=20"),
+    (("executions", "{resize}"), "executions/{resize}"),
+    (("usage", "--by", "schedule"), "usage?by=schedule"),
+    (("budget", "list"), "budgets"),
     *(
         (("task", "why", f"{{{name}}}"), f"tasks/{{{name}}}/why")
         for name in (*(state.value for state in State), "scheduled")

@@ -82,7 +82,7 @@ def test_what_was_said_of_a_schedule_is_shown(fresh: Shell) -> None:
         fresh, "every 1h", "--name", "hourly", "--start", "2026-01-01T00:30", "--until",
         "2099-01-01", "--overlap", "queue_one", "--catch-up", "all", "--catch-up-most", "7",
         "--catch-up-window", "2d", "--jitter", "30s", "--pause-after-failures", "3", "--owner",
-        "ann", "--title", "Hourly mail", "--channel", "mail", "--channel", "chat",
+        "ann", "--title", "Hourly mail", "--channel", "inbox",
         "--estimated-units", "2.5", "--queue", "slow", "--priority", "low", "--tag", "news",
     )  # fmt: skip
     shown = fresh.ok("schedule", "show", "hourly")
@@ -92,7 +92,7 @@ def test_what_was_said_of_a_schedule_is_shown(fresh: Shell) -> None:
     expected = {
         "overlap": "queue_one", "catch_up": "all", "catch_up_most": 7,
         "catch_up_window_seconds": 172_800.0, "jitter_seconds": 30.0, "pause_after_failures": 3,
-        "owner": "ann", "title": "Hourly mail", "channels": ["mail", "chat"],
+        "owner": "ann", "title": "Hourly mail", "channels": ["inbox"],
         "estimated_units": 2.5, "queue": "slow", "priority": "low", "tags": ["mail", "news"],
         "task_type": "shop.send_mail", "parameters": {"to": "ann"},
         "is_declared": False,

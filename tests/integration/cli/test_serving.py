@@ -20,7 +20,7 @@ from tests.integration.cli.conftest import Shell
 
 from holdfast import HttpClient
 from holdfast.core.task import State
-from holdfast.server.callbacks.signing import is_signed
+from holdfast.webhooks.signing import is_signed
 
 PATIENCE = 60.0
 
@@ -340,11 +340,15 @@ def test_the_demo_flows_and_leaves_nothing_behind(fresh: Shell) -> None:
     temporary.mkdir()
     with running(fresh, "up", "--demo", "--port", "0", TMPDIR=str(temporary)) as up:
         token = up.line_with("token ").split()[1]
+        login = up.line_with("/login#token=")
+        page = httpx.get(f"{up.url()}/login")
         with HttpClient(up.url(), token=token) as client:
             until(lambda: client.stats().states[State.COMPLETED] >= 3, up)
         code = up.end(signal.SIGINT)
 
     assert code == 0, up.said
+    assert login.endswith(f"/login#token={token}")
+    assert "Log in" in page.text
     assert "Traceback" not in up.said
     assert list(temporary.iterdir()) == []
 

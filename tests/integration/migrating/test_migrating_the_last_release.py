@@ -22,6 +22,7 @@ from tests.integration.migrating.life import (
 )
 from tests.integration.worker.workshop import PATIENT, Workshop
 
+from holdfast.builtin.callbacks import send_owed
 from holdfast.core.attempt import Claim
 from holdfast.core.callback import OWED, notice_id
 from holdfast.core.lifecycle import UNFINISHED
@@ -32,7 +33,6 @@ from holdfast.dispatch.in_process import InProcessDispatcher
 from holdfast.errors import IdempotencyConflict, SchemaMismatch
 from holdfast.pauses import resume
 from holdfast.ports.store import Store
-from holdfast.server.callbacks.delivery import send_owed
 from holdfast.testing.factories import new_task, stop, success
 from holdfast.testing.suites.base import MANY, add, get, save
 from holdfast.tokens import Tokens

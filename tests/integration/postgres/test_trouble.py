@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import re
 import threading
 from collections.abc import AsyncIterator
 
@@ -14,6 +15,7 @@ from tests.kit.servers.postgres import PostgresServer
 
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State
+from holdfast.core.trouble import Trouble
 from holdfast.errors import HoldfastError, IdempotencyConflict, StoreError, StoreUnavailable
 from holdfast.stores.postgres import checks
 from holdfast.stores.postgres.connections import Connection as Database
@@ -232,19 +234,113 @@ async def test_a_long_transaction_that_submits_with_the_same_keys_holds_up_no_se
     assert list(await store.check()) == []
 
 
+AT_ONCE = checks.LIMITS._replace(seconds=0.0)
+
+
+async def ailments(db: Database, limits: checks.Limits) -> dict[str, Trouble]:
+    """What is told with these limits, by code."""
+    found = await checks.problems(db, queries("holdfast"), limits)
+    return {each.code: each for each in found if isinstance(each, Trouble)}
+
+
 async def test_a_transaction_that_keeps_dead_rows_is_told(
+    store: PostgresStore, db: Database, fresh_database: str
+) -> None:
+    pin = await asyncpg.connect(fresh_database)
+    await pin.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    await pin.fetch("SELECT count(*) FROM holdfast.task")
+
+    told = await ailments(db, AT_ONCE)
+
+    assert list(told) == ["idle_in_transaction"]
+    assert "dead rows cannot be removed" in told["idle_in_transaction"]
+    assert list(await store.check()) == []
+    (cure,) = re.findall(r"SELECT pg_terminate_backend\(\d+\);", told.popitem()[1].fix or "")
+    await db.execute(cure)
+    assert await ailments(db, AT_ONCE) == {}
+    await pin.close()
+
+
+async def test_one_that_is_idle_after_it_wrote_is_told_because_of_its_locks(
+    store: PostgresStore, db: Database, fresh_database: str
+) -> None:
+    writer = await asyncpg.connect(fresh_database)
+    async with writer.transaction():
+        await writer.execute("CREATE TABLE public.notes (text text)")
+
+        told = await ailments(db, AT_ONCE)
+
+        assert "stays locked" in told["idle_in_transaction"]
+    await writer.close()
+
+
+async def test_who_holds_back_the_removal_of_dead_rows_is_named(
     store: PostgresStore, db: Database, fresh_database: str
 ) -> None:
     pin = await asyncpg.connect(fresh_database)
     async with pin.transaction(isolation="repeatable_read"):
         await pin.fetch("SELECT count(*) FROM holdfast.task")
+        for _ in range(5):
+            await store.add([new_task()], idempotency_window=WINDOW)
 
-        told = await checks.problems(db, queries("holdfast"), has_own_clock=False, long=0.0)
+        told = await ailments(db, checks.LIMITS._replace(transactions=3))
 
-        assert len(told) == 1
-        assert "dead rows cannot be removed" in told[0]
-        assert list(await store.check()) == []
+        assert f"because of the transaction of pid {pin.get_server_pid()}" in told["xmin_horizon"]
+        assert not told["xmin_horizon"].harmful
     await pin.close()
+
+
+async def test_dead_rows_that_autovacuum_leaves_are_told(
+    store: PostgresStore, db: Database
+) -> None:
+    await db.execute("ALTER TABLE holdfast.ready SET (autovacuum_enabled = off)")
+    for _ in range(3):
+        await store.add([new_task() for _ in range(50)], idempotency_window=WINDOW)
+    await store.cancel(TaskFilter(), limit=150)
+    few = checks.LIMITS._replace(dead_rows=100)
+
+    async def is_told() -> bool:
+        return "dead_rows" in await ailments(db, few)
+
+    await eventually(is_told, within=10.0)
+    cure = (await ailments(db, few))["dead_rows"].fix or ""
+    await db.execute(cure.partition(";")[0])
+    assert "dead_rows" not in await ailments(db, few)
+
+
+async def test_a_slot_that_nobody_reads_and_a_transaction_that_was_only_prepared_are_told() -> None:
+    with PostgresServer(settings={"max_prepared_transactions": "2"}) as server:
+        url = server.create_database("shop")
+        async with PostgresStore(url) as store:
+            assert list(await store.check()) == []
+            db = await asyncpg.connect(url)
+            await db.execute("BEGIN; CREATE TABLE public.x (n int); PREPARE TRANSACTION 'half'")
+            await db.execute("SELECT pg_create_physical_replication_slot('unread', true)")
+            await store.add([new_task()], idempotency_window=WINDOW)
+
+            told = await ailments(db, AT_ONCE._replace(log_bytes=1))
+
+            assert "'half' is open" in told["prepared_transaction"]
+            assert "slot unread is not read" in told["unread_slot"]
+            assert list(await store.check()) == []
+            for code in ("prepared_transaction", "unread_slot"):
+                found = re.search(r"(ROLLBACK PREPARED|SELECT pg_drop).*?;", told[code].fix or "")
+                assert found is not None
+                await db.execute(found[0])
+            assert await ailments(db, AT_ONCE._replace(log_bytes=1)) == {}
+            await db.close()
+
+
+async def test_the_indexes_that_are_looked_for_are_those_of_a_new_schema(
+    store: PostgresStore, db: Database
+) -> None:
+    there = await db.fetch("SELECT indexname FROM pg_indexes WHERE schemaname = 'holdfast'")
+
+    expected = checks.expected_indexes(queries("holdfast"))
+
+    assert set(expected) <= {name for (name,) in there}
+    assert len(expected) >= 10
+    assert "callback_due" not in expected
 
 
 async def test_a_worker_is_buried_after_the_claim_it_has_under_way_and_that_is_rescued(

@@ -151,7 +151,7 @@ async def test_what_people_do_with_a_schedule(app: Holdfast) -> None:
     schedules, start = app.schedules, datetime.now(UTC) - timedelta(days=3)
     made = await schedules.create_async(
         "report", Schedule.rrule("FREQ=HOURLY", dtstart=start, tz="Europe/Berlin"),
-        name="r", arguments={"user": 7}, owner="ann", title="Report", channels=["email"],
+        name="r", arguments={"user": 7}, owner="ann", title="Report", channels=["inbox"],
     )  # fmt: skip
 
     task = (await app.list_async(ids=[await schedules.trigger_async("r")])).tasks[0]

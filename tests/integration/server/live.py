@@ -38,7 +38,7 @@ class LiveServer:
         self.url = url
         self.app = app
         self._server = server
-        self._service = service
+        self.service = service
         self._clients: list[httpx.Client] = []
         self._admin: httpx.Client | None = None
 
@@ -75,7 +75,7 @@ class LiveServer:
 
     def hurry(self) -> None:
         """Let long polls and streams end at once, as when the server stops."""
-        self._service.state.stopping.set()
+        self.service.state.stopping.set()
 
     def connections(self) -> int:
         """How many clients are connected."""
@@ -83,7 +83,7 @@ class LiveServer:
 
     def watched(self) -> int:
         """How many tasks somebody follows."""
-        return len(self._service.state.service.watches)
+        return len(self.service.state.service.watches)
 
     def busy(self) -> int:
         """How many requests are being answered."""
@@ -104,9 +104,17 @@ async def _burst(app: Holdfast) -> None:
 
 
 @contextmanager
-def serve(app: Holdfast, *, is_open: bool = True, port: int = 0) -> Iterator[LiveServer]:
-    """Serve an app from a thread of this process; its store is opened here, unless it cannot be."""
-    service = create_app(app)
+def serve(
+    app: Holdfast,
+    *,
+    is_open: bool = True,
+    port: int = 0,
+    make: Callable[[Holdfast], FastAPI] = create_app,
+) -> Iterator[LiveServer]:
+    """Serve an app from a thread of this process; its store is opened here, unless it cannot be.
+    `make` makes what is served.
+    """
+    service = make(app)
     http = at_most(app.settings.max_connections)
     config = uvicorn.Config(service, http=http, ws="none", lifespan="off", log_config=None)
     server = uvicorn.Server(config)

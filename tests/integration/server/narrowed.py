@@ -37,6 +37,10 @@ def narrowed(page: dict[str, Any]) -> dict[str, Any]:
                  "callback_url"):  # fmt: skip
         changed["properties"].pop(word)
     _one_kind(changed, "cron", is_required=False)
+    _recipients(schemas)
+    _messages(schemas["NewMessages"])
+    for name in (*made, "ChangedSchedule"):  # what can reach nobody is refused
+        schemas[name]["properties"]["channels"] = {"enum": [["inbox"], [], None]}
     schemas["Pausing"]["properties"].pop("until")
     schemas["Backfilling"]["properties"] |= {
         "begin": {"type": "string", "enum": ["2026-01-05T00:00:00Z"]},
@@ -46,7 +50,33 @@ def narrowed(page: dict[str, Any]) -> dict[str, Any]:
     for parameter in paths[f"{SCHEDULES}/{{schedule}}/preview"]["get"]["parameters"]:
         if parameter["name"] == "tz":
             parameter["schema"] = {"type": "string", "enum": ZONES}
+    schemas["NewBudget"]["properties"]["zone"] = {"type": "string", "enum": ZONES}
+    for parameter in paths["/api/v1/usage"]["get"]["parameters"]:
+        if parameter["name"] in ("from", "to"):
+            parameter["schema"] = {"type": "string", "enum": ["2026-03-02"]}
     return page
+
+
+def _recipients(schemas: dict[str, Any]) -> None:
+    """Where deliveries go: addresses, zones and keys that are ones."""
+    words = schemas["RecipientWords"]["properties"]
+    words["email"] = {"enum": ["ann@example.com", None]}
+    words["webhook_url"] = {"enum": ["https://hooks.example.com/a", None]}
+    words["timezone"] = {"enum": [*ZONES, None]}
+    words["unsubscribed"] = {"enum": [["email"], [], None]}
+    words["quiet_hours"] = {"enum": [{"from": "22:00", "to": "07:00"}, None]}
+    words.pop("web_push")
+
+
+def _messages(schema: dict[str, Any]) -> None:
+    """One message of a user, in words."""
+    words = schema["properties"]
+    words["timezone"] = {"enum": ZONES}
+    content = {"enum": ["every day at 9 count the sheep", "pause it", "hello", "at 25:00 sing"]}
+    said = {"type": "object", "properties": {"content": content}, "required": ["content"],
+            "additionalProperties": False}  # fmt: skip
+    words["messages"] = {"type": "array", "items": said, "minItems": 1, "maxItems": 1}
+    schema["required"] = [*schema["required"], "messages"]
 
 
 def _one_kind(schema: dict[str, Any], kind: str, *, is_required: bool = True) -> None:

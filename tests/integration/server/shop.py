@@ -9,6 +9,7 @@ from typing import Annotated, Any, Unpack
 from pydantic import BaseModel, Field, SecretStr
 
 from holdfast import Holdfast
+from holdfast.agents.run import AgentRun
 from holdfast.settings import SettingsKeywords
 
 
@@ -53,6 +54,10 @@ def make_app(at: str, /, **settings: Unpack[SettingsKeywords]) -> Holdfast:
     @app.task(name="shop.anything")
     def anything(value: Any, **more: Any) -> None:
         return None
+
+    @app.agent(name="shop.assistant")
+    def assistant(run: AgentRun) -> str:
+        return f"done: {run.purpose}"
 
     @app.task(name="shop.fail", max_retries=0)
     def fail(message: str = "no") -> None:

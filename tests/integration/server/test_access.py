@@ -30,7 +30,7 @@ ENDPOINTS = [f"{method} {path}" for method, path, _ in GUARDED]
 
 def filled(path: str) -> str:
     path = path.replace("{limit:path}", "limit:nobody")
-    for part in ("task_id", "worker_id", "token_id", "queue"):
+    for part in ("task_id", "worker_id", "token_id", "queue", "item_id"):
         path = path.replace(f"{{{part}}}", NOBODY)
     return path
 
@@ -42,6 +42,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(brake, "MOST_FAILURES", 1_000_000)
         with serve(make_app(f"sqlite:///{folder}/tasks.db")) as live:
+            live.hurry()  # streams end at once
             yield live
 
 

@@ -18,14 +18,15 @@ from tests.integration.server.live import serve
 from tests.integration.server.shop import make_app
 
 from holdfast import Holdfast
+from holdfast.builtin import callbacks
+from holdfast.builtin.worker import built_in_worker, built_ins
 from holdfast.core import callback as notices
 from holdfast.core.callback import notice_id
 from holdfast.core.retry import exponential
 from holdfast.core.task import State, TaskId
-from holdfast.server.callbacks import delivery, posting
-from holdfast.server.callbacks.delivery import delivering
-from holdfast.server.callbacks.signing import is_signed
 from holdfast.testing.eventually import eventually
+from holdfast.webhooks import posting
+from holdfast.webhooks.signing import is_signed
 
 SECRET = "s3cret of some length"
 
@@ -75,13 +76,13 @@ async def app(sqlite_url: str) -> AsyncIterator[Holdfast]:
 
 @pytest.fixture(autouse=True)
 def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(delivery, "RETRY", exponential(0.01, 1))
+    monkeypatch.setattr(callbacks, "RETRY", exponential(0.01, 1))
 
 
 @pytest.fixture
 async def delivered(app: Holdfast) -> AsyncIterator[None]:
     """While inside, notices are delivered, as a server does it."""
-    worker = await delivering(app)
+    worker = await built_in_worker(app, await built_ins(app, is_server=True))
     running = asyncio.ensure_future(worker.run())
     yield
     worker.stop()
@@ -230,7 +231,7 @@ async def test_while_the_secret_is_changed_the_old_one_still_opens_it(
         callback_secret=new,
         callback_previous_secret=old,
     ) as app:
-        worker = await delivering(app)
+        worker = await built_in_worker(app, await built_ins(app, is_server=True))
         running = asyncio.ensure_future(worker.run())
         await ended(app, "shop.add", receiver.url, a=1)
         await told(receiver, 1)

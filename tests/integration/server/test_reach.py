@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any
 
@@ -12,6 +13,8 @@ from tests.integration.server.live import LiveServer, serve
 from tests.integration.server.shop import make_app
 
 from holdfast.core.task import Json
+from holdfast.delivery.inbox import Inbox
+from holdfast.ports.channel import Message
 from holdfast.server.access import TABLE, WhenBound
 
 TASKS = "/api/v1/tasks"
@@ -36,9 +39,18 @@ BODIES: dict[str, Json] = {
         "END:VCALENDAR",
     },
     "PATCH /api/v1/schedules/{schedule}": {"title": "mine"},
+    "PUT /api/v1/budgets/{budget:path}": {"day": {"runs": 0}},
     "POST /api/v1/schedules/{schedule}/backfill": {
         "begin": "2026-01-05T00:00:00Z",
         "end": "2026-01-06T00:00:00Z",
+    },
+    "PATCH /api/v1/inbox/{item_id}": {"read": True},
+    "PUT /api/v1/recipients/{recipient}": {"timezone": "UTC"},
+    "PATCH /api/v1/recipients/{recipient}": {"timezone": "UTC"},
+    "POST /api/v1/assistant/messages": {
+        "chat_id": "c1",
+        "timezone": "Europe/Berlin",
+        "messages": [{"content": "cancel all my tasks"}],
     },
     "POST /internal/workers/{worker_id}/poll": {"available_capacity": 1, "wait_seconds": 0},
 }
@@ -55,6 +67,7 @@ def submitted(client: httpx.Client, **words: Json) -> Json:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     url = f"sqlite:///{tmp_path_factory.mktemp('reach')}/tasks.db"
     with serve(make_app(url, open_queues="js")) as live:
+        live.hurry()  # streams end at once
         yield live
 
 
@@ -64,11 +77,26 @@ def anna(server: LiveServer) -> httpx.Client:
 
 
 @pytest.fixture(scope="module")
-def schedule(anna: httpx.Client) -> str:
-    """A schedule of Anna's."""
+def schedule(server: LiveServer, anna: httpx.Client) -> str:
+    """A schedule of Anna's, who has a budget."""
     body = {"name": "annas", "task_type": "shop.add", "parameters": {"a": 1}, "every": "1h"}
     answer = anna.post("/api/v1/schedules", json={**body, "title": SECRET, "queue": "annas-queue"})
+    limits = {"day": {"runs": 5}}
+    assert server.admin.put("/api/v1/budgets/owner:anna", json=limits).status_code == 200
     return str(answer.json()["id"])
+
+
+@pytest.fixture(scope="module")
+def inbox_item(server: LiveServer) -> str:
+    """What was delivered to Anna, and where that goes."""
+    app = server.app
+    message = Message(
+        id="018f3f6e-0000-7000-8000-00000000a11a", channel="inbox", owner="anna", title=SECRET,
+        content=SECRET, is_failure=False, at=datetime.now(UTC),
+    )  # fmt: skip
+    app.wait_for(Inbox(app.client.store, 3600.0).add(message))
+    app.recipients.put("anna", devices=[SECRET])
+    return message.id
 
 
 @pytest.fixture
@@ -131,7 +159,13 @@ def test_who_may_only_submit_acts_on_no_filter(server: LiveServer) -> None:
 
 @pytest.mark.parametrize(("method", "path", "rule"), ROUTES, ids=ENDPOINTS)
 def test_no_route_shows_or_changes_what_is_anothers(
-    server: LiveServer, anna: httpx.Client, schedule: str, method: str, path: str, rule: Any
+    server: LiveServer,
+    anna: httpx.Client,
+    schedule: str,
+    inbox_item: str,
+    method: str,
+    path: str,
+    rule: Any,
 ) -> None:
     """Every route of the table, called by Bert with what is Anna's."""
     task = submitted(anna, unique_key=SECRET, tags=[SECRET], queue="annas-queue")["task_id"]
@@ -140,7 +174,8 @@ def test_no_route_shows_or_changes_what_is_anothers(
         return  # no token that is bound to an owner can have `worker` or `admin`
     bert = server.client(*scopes, owner="bert")
     url = path.replace("{task_id}", task).replace("{queue}", "annas-queue")
-    url = url.replace("{schedule}", schedule)
+    url = url.replace("{schedule}", schedule).replace("{item_id}", inbox_item)
+    url = url.replace("{recipient}", "anna").replace("{budget:path}", "owner:anna")
 
     answer = bert.request(method, url, json=BODIES.get(f"{method} {path}"))
 
@@ -149,8 +184,14 @@ def test_no_route_shows_or_changes_what_is_anothers(
             assert (answer.status_code, answer.json()["code"]) == (403, "bound_token")
         case WhenBound.OWN if "{task_id}" in path:
             assert (answer.status_code, answer.json()["code"]) == (404, "task_not_found")
+        case WhenBound.OWN if "{budget:path}" in path:
+            assert (answer.status_code, answer.json()["code"]) == (404, "budget_not_found")
         case WhenBound.OWN if "{schedule}" in path:
             assert (answer.status_code, answer.json()["code"]) == (404, "schedule_not_found")
+        case WhenBound.OWN if "{item_id}" in path:
+            assert (answer.status_code, answer.json()["code"]) == (404, "item_not_found")
+        case WhenBound.OWN if "{recipient}" in path:
+            assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
         case _:
             assert answer.status_code in {200, 201}
             assert task not in answer.text
@@ -159,6 +200,9 @@ def test_no_route_shows_or_changes_what_is_anothers(
     assert server.admin.get(f"{TASKS}/{task}").json()["status"] == "queued"
     whole = server.admin.get(f"/api/v1/schedules/{schedule}").json()
     assert (whole["status"], whole["version"], whole["skips"]) == ("active", 1, [])
+    item = server.admin.get(f"/api/v1/inbox/{inbox_item}").json()
+    assert (item["title"], item["read_at"]) == (SECRET, None)
+    assert server.admin.get("/api/v1/recipients/anna").json()["timezone"] is None
 
 
 def test_every_route_of_the_page_has_a_decision_for_bound_tokens(server: LiveServer) -> None:

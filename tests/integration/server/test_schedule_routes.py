@@ -43,7 +43,7 @@ def _refused(answer: httpx.Response) -> tuple[int, str | None, str]:
 def test_a_schedule_is_made_and_shown_whole(either_server: LiveServer) -> None:
     about = {
         "owner": "ann", "title": "Report", "description": "The numbers", "purpose": "to know",
-        "category": "reports", "delivery_title": "Your report", "channels": ["mail", "chat"],
+        "category": "reports", "delivery_title": "Your report", "channels": ["inbox"],
         "estimated_units": 2.5, "chat_id": "c1", "message_id": "m1",
     }  # fmt: skip
     behaviour = {
@@ -498,7 +498,9 @@ def test_the_http_client_has_the_same_verbs(live_server: LiveServer) -> None:
         call = client.call("shop.add", {"a": 4}, queue="slow", priority="low")
         made = schedules.create(call, "0 9 * * *", tz="Europe/Berlin", name="x", jitter="1m")
         rule = Schedule.every("2h", start="2026-01-01T00:00", tz="Asia/Tokyo")
-        timed = schedules.create("shop.add", rule, arguments={"a": 1}, channels=("mail",))
+        timed = schedules.create(
+            "shop.add", rule, arguments={"a": 1}, channels=("inbox",), owner="ann"
+        )
         once = schedules.create("shop.add", datetime(2090, 1, 1, tzinfo=UTC), arguments={"a": 1})
         with pytest.raises(InvalidOption, match="there is a schedule 'x' already"):
             schedules.create("shop.add", "@daily", name="x", arguments={"a": 1})
@@ -506,7 +508,7 @@ def test_the_http_client_has_the_same_verbs(live_server: LiveServer) -> None:
         assert isinstance(made, ScheduleState)
         assert isinstance(timed, ScheduleState)
         assert (made.queue, made.jitter, made.parameters) == ("slow", 60.0, {"a": 4})
-        assert (timed.kind, timed.tz, timed.channels) == ("interval", "Asia/Tokyo", ("mail",))
+        assert (timed.kind, timed.tz, timed.channels) == ("interval", "Asia/Tokyo", ("inbox",))
         assert once.next_run_at == datetime(2090, 1, 1, tzinfo=UTC)
         assert schedules.get("x") == made
         assert schedules.get("y") is None

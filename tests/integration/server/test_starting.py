@@ -28,13 +28,13 @@ BODY = {"task_type": "shop.add", "parameters": {"a": 1}}
 
 @asynccontextmanager
 async def started(
-    app: Holdfast, **where: str
+    app: Holdfast, *, host: str = "127.0.0.1"
 ) -> AsyncIterator[tuple[httpx.AsyncClient, asyncio.Task[None]]]:
     """A client of a server that may have no store yet, and the serving."""
     ready: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     stopping = asyncio.Event()
     serving = asyncio.create_task(
-        serve(app, port=0, announce=ready.set_result, stopping=stopping, **where)
+        serve(app, port=0, announce=ready.set_result, stopping=stopping, host=host)
     )
     first: list[asyncio.Future[Any]] = [ready, serving]
     await asyncio.wait(first, timeout=PATIENCE, return_when="FIRST_COMPLETED")

@@ -20,7 +20,11 @@ from pathlib import Path
 
 from tests.kit.servers.account import ServerError
 
-PACKAGES = ("libfaketime", "pgbouncer")
+PACKAGES = ("libfaketime", "pgbouncer", "prometheus")
+WHOLE = {"chromium": ("chromium", "fonts-dejavu-core")}
+"""Programs that come with everything they depend on and that is not installed here; with fonts,
+which nothing depends on.
+"""
 SHARED = re.compile(r"\blib(?:event|c-?ares)[\w.+-]*")
 """Libraries that a bare system lacks and a package of ours needs; the others are always there."""
 
@@ -39,12 +43,11 @@ def _fetch(name: str, folder: Path) -> None:
     for program in ("apt-get", "dpkg-deb"):
         if shutil.which(program) is None:
             raise ServerError(f"{name} comes as a Debian package, and there is no {program} here.")
-    with tempfile.TemporaryDirectory(prefix="holdfast-apt-") as place:
+    # Beside its place: it is moved there when it is complete.
+    with tempfile.TemporaryDirectory(prefix="apt-", dir=folder.parent) as place:
         half = Path(place, "tree")
         _unpack(_download(Path(place), name), half)
-        # Copied beside its place first: a fetch that is cut short must not look complete.
-        shutil.copytree(half, folder.with_suffix(".new"), symlinks=True, dirs_exist_ok=True)
-        folder.with_suffix(".new").rename(folder)
+        half.rename(folder)
 
 
 def _download(place: Path, name: str) -> list[Path]:
@@ -52,6 +55,10 @@ def _download(place: Path, name: str) -> list[Path]:
     apt = _private_apt(place)
     # One unreachable source of several is no reason to give up: the download will tell.
     subprocess.run([*apt, "update"], cwd=place, capture_output=True, check=False)
+    if name in WHOLE:
+        words = ("--yes", "--download-only", "--no-install-recommends")
+        _run([*apt, "install", *words, *WHOLE[name]], place, name)
+        return list(place.glob("cache/archives/*.deb"))
     _run([*apt, "download", name], place, name)
     (file,) = place.glob("*.deb")
     depends = _run(["dpkg-deb", "--field", str(file), "Depends"], place, name)
@@ -77,6 +84,8 @@ def _private_apt(place: Path) -> list[str]:
 def _unpack(files: list[Path], folder: Path) -> None:
     for file in files:
         _run(["dpkg-deb", "--extract", str(file), str(folder)], file.parent, file.name)
+    for unread in ("doc", "icons", "locale", "man"):
+        shutil.rmtree(folder / "usr/share" / unread, ignore_errors=True)
 
 
 def _run(command: list[str], place: Path, name: str) -> str:

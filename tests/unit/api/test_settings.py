@@ -52,6 +52,7 @@ KNOBS: dict[str, tuple[object, str, str, object]] = {
     "capabilities": ({"gpu", "big"}, "gpu,big", '"big,gpu"', frozenset({"gpu", "big"})),
     "open_queues": (["js", "go"], "js,go", '["go", "js"]', frozenset({"js", "go"})),
     "schedule_floor": ("1m", "60", "60", 60.0),
+    "agent": ("shop.answer", "shop.answer", '"shop.answer"', "shop.answer"),
     "max_body": ("1MiB", "1048576", '"1MiB"', 1024 * 1024),
     "max_connections": (50, "50", "50", 50),
     "rate_limit": (50, "50", "50.0", 50.0),
@@ -65,6 +66,37 @@ KNOBS: dict[str, tuple[object, str, str, object]] = {
     "timer_url": ("gcloud://a/b/c", "gcloud://a/b/c", '"gcloud://a/b/c"', "gcloud://a/b/c"),
     "timer_secret": (SECRET, SECRET, f'"{SECRET}"', SECRET),
     "timer_previous_secret": (SECRET, SECRET, f'"{SECRET}"', SECRET),
+    "llm_url": ("https://h/v1/", "https://h/v1", '"https://h/v1"', "https://h/v1"),
+    "llm_key": ("sk-1", " sk-1", '"sk-1"', "sk-1"),
+    "llm_model": ("small", "small", '"small"', "small"),
+    "llm_timeout": ("5s", "5", '"PT5S"', 5.0),
+    "smtp_url": (
+        "smtp://mail.example",
+        "smtp://mail.example",
+        '"smtp://mail.example"',
+        "smtp://mail.example",
+    ),
+    "mail_from": ("a@b.example", "a@b.example", '"a@b.example"', "a@b.example"),
+    "public_url": (
+        "https://a.example/",
+        "https://a.example",
+        '"https://a.example"',
+        "https://a.example",
+    ),
+    "delivery_secret": (SECRET, SECRET, f'"{SECRET}"', SECRET),
+    "delivery_templates": ("mails", "mails", '"mails"', "mails"),
+    "fcm_credentials": ("key.json", "key.json", '"key.json"', "key.json"),
+    "fcm_url": (
+        "http://localhost:1",
+        "http://localhost:1",
+        '"http://localhost:1"',
+        "http://localhost:1",
+    ),
+    "vapid_private_key": ("A" * 43, "A" * 43, f'"{"A" * 43}"', "A" * 43),
+    "vapid_subject": ("mailto:a@b.c", "mailto:a@b.c", '"mailto:a@b.c"', "mailto:a@b.c"),
+    "inbox_retention": ("30d", "30d", '"30d"', 30 * 86_400.0),
+    "firestore_url": ("firestore://a", "firestore://a", '"firestore://a"', "firestore://a"),
+    "otel": (True, "true", "true", True),
 }
 
 
@@ -310,6 +342,25 @@ def test_passwords_in_urls_are_not_shown() -> None:
     url, redis_url = f"postgresql://me:{SECRET}@db/shop", f"redis://:{SECRET}@cache"
 
     assert SECRET not in repr(Settings(url=url, redis_url=redis_url))
+
+
+@pytest.mark.parametrize("key", ["", "two words", "line\nbreak", "schlüssel", 7])
+def test_a_key_of_a_model_that_no_header_can_carry_is_refused_without_being_shown(
+    key: str,
+) -> None:
+    with pytest.raises(ConfigError, match=r"^llm_key: expected the key .*without blanks$"):
+        Settings.load(llm_key=key)
+
+    assert SECRET not in repr(Settings(llm_key=SECRET, llm_url=f"https://me:{SECRET}@h/v1"))
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["api.openai.com/v1", "ftp://h", "https://h/v1?key=1", "https://", "https://me:pass@h/v1"],
+)
+def test_an_endpoint_that_is_no_base_url_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"^llm_url: expected the base URL"):
+        Settings.load(llm_url=url)
 
 
 def test_an_empty_redis_url_is_told_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:

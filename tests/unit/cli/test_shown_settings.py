@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from holdfast.cli.findings import settings_in_force
+from holdfast.setting_sources import settings_in_force
 from holdfast.settings import Settings
 
 

@@ -9,11 +9,11 @@ import ipaddress
 import pytest
 
 from holdfast.app import Holdfast
+from holdfast.builtin.callbacks import RETRY
 from holdfast.core.callback import RETRIES
 from holdfast.definitions.callbacks import check_callback, is_public
 from holdfast.errors import InvalidOption
-from holdfast.server.callbacks.delivery import RETRY
-from holdfast.server.callbacks.signing import is_signed, sign
+from holdfast.webhooks.signing import is_signed, sign
 
 PRIVATE = [
     "http://127.0.0.1/x",

@@ -15,9 +15,9 @@ EVERY = [
 ]
 STEERING = {
     errors.Retry, errors.Snooze, errors.Fatal, errors.AttemptTimeout, errors.EventTimeout,
-    errors.StepRefused, errors.NonDeterministic,
+    errors.StepRefused, errors.NonDeterministic, errors.MirrorUnavailable,
 }  # fmt: skip
-"""Raised by handlers; none of these can come out of a client."""
+"""Raised by handlers, our own among them; none of these can come out of a client."""
 MISTAKES_OF_OURS = {
     HoldfastError, errors.StoreError, errors.ConfigError, errors.NotInitialised,
     errors.ServiceError,

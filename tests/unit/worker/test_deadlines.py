@@ -20,8 +20,9 @@ def in_seconds(seconds: float) -> Run:
 async def test_runs_are_stopped_in_the_order_of_their_deadlines() -> None:
     deadlines = Deadlines(asyncio.get_running_loop())
     stopped: list[int] = []
+    now = time.monotonic()
     for number, seconds in enumerate([0.03, 0.01, 0.02]):
-        run = in_seconds(seconds)
+        run = a_run(now + seconds)
         run.on_stop = lambda _reason, number=number: stopped.append(number)
         deadlines.watch(run)
 

@@ -256,7 +256,9 @@ class WorkAnswer(TypedDict):
     priority: str
     timeout_seconds: Annotated[float | None, TOLD]
     trace_id: Annotated[str, From(lambda claim: trace_id_of(claim.task_id, claim.trace))]
-    traceparent: Annotated[str, From(lambda claim: traceparent_of(claim.task_id, claim.trace))]
+    traceparent: Annotated[
+        str, From(lambda claim: traceparent_of(claim.task_id, claim.trace, claim.attempt))
+    ]
     owner: str | None
     lock: str | None
     lock_fence: Annotated[int | None, From("fence")]

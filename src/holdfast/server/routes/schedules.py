@@ -24,6 +24,7 @@ from holdfast.schedules.book import MOST_BACKFILLED
 from holdfast.schedules.previews import preview_of
 from holdfast.schedules.rule_words import KINDS, rule_of
 from holdfast.schedules.rule_words import WORDS as RULE_WORDS
+from holdfast.schedules.series import Series
 from holdfast.server.access import SCHEDULES
 from holdfast.server.answers import answer
 from holdfast.server.instants import read_instant
@@ -45,6 +46,7 @@ from holdfast.server.models.tasks import NoQuery, Submit
 from holdfast.server.problems import Refused, refusal_of
 from holdfast.server.routing import ApiRequest, Routes
 from holdfast.server.schedule_reach import ScheduleReach
+from holdfast.server.service import Service
 from holdfast.server.shape import Shape
 
 routes = Routes("schedules")
@@ -85,14 +87,8 @@ async def reach_of(request: ApiRequest[Any]) -> ScheduleReach:
     },
 )  # fmt: skip
 async def create_schedule(request: ApiRequest[NewSchedule]) -> Response:
-    wanted = request.words
     reach = await reach_of(request)
-    call = request.service.submissions.call(_task(wanted))
-    rule = rule_of(wanted)
-    try:
-        series = await reach.create(call, rule, wanted.get("name"), words_of(wanted))
-    except InvalidOption as error:
-        raise _refusal(error, wanted) from None
+    series = await created(request.service, reach, request.words)
     return answer(reach.shown(series), 201, {"Location": f"{SCHEDULES}/{series.id}"})
 
 
@@ -155,23 +151,8 @@ async def get_schedule(request: ApiRequest[NoQuery]) -> Response:
     example={"cron": "30 9 * * 1-5", "title": "The morning report"},
 )
 async def change_schedule(request: ApiRequest[ChangedSchedule]) -> Response:
-    wanted = request.words
     reach = await reach_of(request)
-    series = await reach.get(request.named)
-    call, words = None, words_of(wanted)
-    if "task_type" in wanted:
-        call = request.service.submissions.call(_task(wanted))
-    elif "parameters" in wanted:
-        words["parameters"] = wanted["parameters"]
-    _refuse_bare_options(wanted)
-    rule = None
-    if any(word in wanted for word in RULE_WORDS):
-        rule = rule_of(wanted, before=series.rule)
-    try:
-        changed = await reach.update(series.id, call, rule, words)
-    except InvalidOption as error:
-        raise _refusal(error, wanted) from None
-    return answer(reach.shown(changed))
+    return answer(reach.shown(await changed(request.service, reach, request.named, request.words)))
 
 
 @routes(
@@ -207,7 +188,7 @@ async def pause_schedule(request: ApiRequest[Pausing]) -> Response:
             note=request.words.get("note"),
         )
     except InvalidOption as error:
-        raise _not_active(error) from None
+        raise not_active(error) from None
     return answer(reach.shown(series))
 
 
@@ -236,7 +217,7 @@ async def skip_run(request: ApiRequest[NoQuery]) -> Response:
     try:
         return answer(reach.shown(await reach.skip(request.named)))
     except InvalidOption as error:
-        raise _not_active(error) from None
+        raise not_active(error) from None
 
 
 @routes(
@@ -246,6 +227,7 @@ async def skip_run(request: ApiRequest[NoQuery]) -> Response:
     says="Beside its rule: the next runs stay as they are.",
     answers=FiredAnswer,
     status=201,
+    refuses=(409,),
 )
 async def trigger_schedule(request: ApiRequest[NoQuery]) -> Response:
     return answer({"task_id": await (await reach_of(request)).trigger(request.named)}, 201)
@@ -260,6 +242,7 @@ async def trigger_schedule(request: ApiRequest[NoQuery]) -> Response:
     answers=BackfillAnswer,
     status=201,
     takes=Shape(Backfilling, nullable=True),
+    refuses=(409,),
     example={"begin": "2026-01-05T00:00:00Z", "end": "2026-01-12T00:00:00Z"},
 )
 async def backfill_schedule(request: ApiRequest[Backfilling]) -> Response:
@@ -310,6 +293,36 @@ async def preview_schedule(request: ApiRequest[PreviewQuery]) -> Response:
     return answer(await asyncio.to_thread(look, series.rule, number))
 
 
+async def created(service: Service, reach: ScheduleReach, wanted: NewSchedule) -> Series:
+    """Make what a body describes, whose form was checked."""
+    call = service.submissions.call(_task(wanted))
+    rule = rule_of(wanted)
+    try:
+        return await reach.create(call, rule, wanted.get("name"), words_of(wanted))
+    except InvalidOption as error:
+        raise _refusal(error, wanted) from None
+
+
+async def changed(
+    service: Service, reach: ScheduleReach, name: str, wanted: ChangedSchedule
+) -> Series:
+    """Change what a body says, whose form was checked."""
+    series = await reach.get(name)
+    call, words = None, words_of(wanted)
+    if "task_type" in wanted:
+        call = service.submissions.call(_task(wanted))
+    elif "parameters" in wanted:
+        words["parameters"] = wanted["parameters"]
+    _refuse_bare_options(wanted)
+    rule = None
+    if any(word in wanted for word in RULE_WORDS):
+        rule = rule_of(wanted, before=series.rule)
+    try:
+        return await reach.update(series.id, call, rule, words)
+    except InvalidOption as error:
+        raise _refusal(error, wanted) from None
+
+
 def words_of(wanted: Mapping[str, Any]) -> dict[str, Any]:
     """How it behaves and what is to be known of it, in the words of `Book`."""
     return {ours: wanted[word] for word, ours in _OUR_WORDS.items() if word in wanted}
@@ -342,7 +355,7 @@ def _refusal(error: InvalidOption, wanted: Mapping[str, Any]) -> Refused:
     return refused
 
 
-def _not_active(error: InvalidOption) -> Refused:
+def not_active(error: InvalidOption) -> Refused:
     """What its state does not allow is a conflict: nothing in the request is wrong."""
     if error.option != "name":
         return refusal_of(error)

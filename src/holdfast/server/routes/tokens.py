@@ -8,12 +8,12 @@ from holdfast.core.store_answers import TOKEN, NewTokenAnswer, TokenList
 from holdfast.core.token import Scope
 from holdfast.errors import InvalidOption
 from holdfast.server.answers import answer, nothing
-from holdfast.server.callbacks.signing import own_secret
 from holdfast.server.models.tasks import NoQuery
 from holdfast.server.models.tokens import NewToken
 from holdfast.server.problems import Refused
 from holdfast.server.routing import ApiRequest, Routes
 from holdfast.server.shape import Shape
+from holdfast.webhooks.signing import own_secret
 
 routes = Routes("tokens")
 

@@ -39,7 +39,7 @@ from holdfast.server.models import workers_http as models
 from holdfast.server.problems import Refused
 from holdfast.server.routing import ApiRequest, Routes
 from holdfast.server.shape import Shape
-from holdfast.settings import EVERY_QUEUE
+from holdfast.setting_readers import EVERY_QUEUE
 
 routes = Routes()
 

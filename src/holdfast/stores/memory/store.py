@@ -157,7 +157,8 @@ class MemoryStore(KeepsWorkers, KeepsRecords, NothingToOpen, NoTransactions):
             claims = [self._start(self._tasks[task_id], worker_id, now) for task_id in chosen]
             due = next((at for at, task_id in self._places.waiting if fits(task_id)), None)
             moments = [at for at in (due, self._places.gates.next_look()) if at is not None]
-            return Claimed(claims, (min(moments) - now) / 1e6 if moments else None)
+            ranks = [self._tasks[task_id].rank for task_id in chosen]
+            return Claimed(claims, (min(moments) - now) / 1e6 if moments else None, ranks)
 
     async def save(self, settlements: Sequence[Settlement]) -> Sequence[Refusal]:
         with self._lock:

@@ -7,7 +7,6 @@ looked at again after a moment, and only what is still wrong is told.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
@@ -16,6 +15,7 @@ from holdfast.core.gate import GateKind, key_of
 from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.passing import GateRow
 from holdfast.core.task import Json, State, Task
+from holdfast.core.trouble import Trouble
 from holdfast.stores.mongo.connections import Collections
 from holdfast.stores.mongo.documents import (
     MARKS,
@@ -28,8 +28,6 @@ from holdfast.stores.mongo.drafts import Draft
 from holdfast.stores.mongo.gates import row_of
 from holdfast.stores.mongo.schema import BOARD, missing_indexes
 
-_SKEW: Final = 2.0
-"""Seconds between this host's clock and the server's that are worth a word."""
 _MOMENT: Final = 2.0
 _SHOWN: Final = {"payload": 0, "result": 0, "events": 0, "attempts.error": 0}
 _STATES: Final = {
@@ -49,11 +47,16 @@ async def problems(db: Collections, *, has_own_clock: bool) -> Sequence[str]:
         still = set(await _invariants(db))
         found = [problem for problem in found if problem in still]
     found += [
-        f"index {index.name} of {collection.name} is missing. `holdfast migrate` makes it."
+        Trouble(
+            f"index {index.name} of {collection.name} is missing: what it serves, or keeps unique, "
+            "does without.",
+            code="missing_index",
+            fix="`holdfast migrate` makes it.",
+        )
         for collection, indexes in await missing_indexes(db)
         for index in indexes
     ]
-    return found if has_own_clock else [*found, *await _clock(db)]
+    return found
 
 
 async def _invariants(db: Collections) -> list[str]:
@@ -178,15 +181,3 @@ async def _gates(db: Collections, used: Mapping[str, GateUse]) -> list[str]:
         elif "awaited" not in one:
             found.append(f"gate latch:{one['_id']}: the end of its task will not open it")
     return found
-
-
-async def _clock(db: Collections) -> Sequence[str]:
-    before = time.time()
-    hello = await db.client.admin.command("hello")
-    after = time.time()
-    skew = (before + after) / 2 - hello["localTime"].timestamp()
-    if abs(skew) <= _SKEW + (after - before) / 2:
-        return ()
-    which = "ahead of" if skew > 0 else "behind"
-    told = f"this host's clock is {abs(skew):.1f} s {which} the server's."
-    return (f"{told} Tasks go by the server's; ids and logs made here do not.",)

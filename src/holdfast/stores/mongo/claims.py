@@ -68,10 +68,13 @@ class Claims(Connected):
             await move_due(db, view.now)
             if view.looks:
                 await look_again(db, view.now)
-            claims = await self._take(db, view.lanes, worker_id, limit) if limit > 0 else ()
+            taken = await self._take(db, view.lanes, worker_id, limit) if limit > 0 else ()
+            ranks, claims = [rank for rank, _ in taken], [claim for _, claim in taken]
             if claims and len(claims) == limit:
-                return Claimed(claims, 0.0)  # who got all they asked for may ask again at once
-            return Claimed(claims, await _next_due(db, view, view.looks or LOOKS in db.told))
+                # Who got all they asked for may ask again at once.
+                return Claimed(claims, 0.0, ranks)
+            next_due = await _next_due(db, view, view.looks or LOOKS in db.told)
+            return Claimed(claims, next_due, ranks)
 
     async def _view(
         self,
@@ -111,9 +114,11 @@ class Claims(Connected):
 
     async def _take(
         self, db: Collections, lanes: Sequence[str], worker_id: WorkerId, limit: int
-    ) -> Sequence[Claim]:
-        """Start the first in line; where others were faster, those after them."""
-        claims: list[Claim] = []
+    ) -> Sequence[tuple[int, Claim]]:
+        """Start the first in line, each with its rank; where others were faster, those after
+        them.
+        """
+        claims: list[tuple[int, Claim]] = []
         while True:
             first = await _first_in_line(db, lanes, limit - len(claims))
             started = await self._start(db, first, worker_id)
@@ -123,7 +128,7 @@ class Claims(Connected):
 
     async def _start(
         self, db: Collections, documents: Sequence[Document], worker_id: WorkerId
-    ) -> Sequence[Claim]:
+    ) -> Sequence[tuple[int, Claim]]:
         if not documents:
             return ()
         starting = _starting(worker_id, token := token_hex(8), self._now_expression)
@@ -146,7 +151,9 @@ class Claims(Connected):
             wanted = {"_id": {"$in": [*starts]}, "claim": token}
             mine = {one["_id"] async for one in db.tasks.find(wanted, {"_id": 1})}
             documents = [one for one in documents if one["_id"] in mine]
-        return [_claim_of(one, worker_id, fences.get(one["_id"])) for one in documents]
+        return [
+            (one["rank"], _claim_of(one, worker_id, fences.get(one["_id"]))) for one in documents
+        ]
 
     async def _start_rated(
         self, db: Collections, starts: Mapping[str, UpdateOne], rated: Mapping[str, Document]

@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import AsyncIterator
-from typing import Final
+import re
+from collections.abc import AsyncIterator, Mapping
+from typing import Final, NamedTuple
 
+from holdfast.core.trouble import Trouble
 from holdfast.stores.postgres.connections import Connection
 from holdfast.stores.postgres.queries import Queries
 
-_SKEW: Final = 2.0
-"""Seconds between this host's clock and the server's that are worth a word."""
+_COMMENT: Final = re.compile(r"--.*")
+_INDEXING: Final = re.compile(
+    r"CREATE (?:UNIQUE )?INDEX (?P<index>\w+)\s+ON (?P<table>[^\s(]+)[^;]*;"
+    r"|DROP (?:TABLE|INDEX) (?:IF EXISTS )?(?P<dropped>[^\s;]+)"
+)
 
-_LONG: Final = 300.0
-"""Seconds that a transaction may be open before it is worth a word."""
+
+class Limits(NamedTuple):
+    """What is worth a word: how long a transaction may be open, how far it may hold back the
+    removal of dead rows, and how much an unread slot or a slow autovacuum may pile up.
+    """
+
+    seconds: float = 300.0
+    transactions: int = 5_000_000
+    log_bytes: int = 2**30
+    dead_rows: int = 1_000_000
 
 
-async def problems(
-    db: Connection, sql: Queries, *, has_own_clock: bool, long: float = _LONG
-) -> list[str]:
+LIMITS: Final = Limits()
+
+
+async def problems(db: Connection, sql: Queries, limits: Limits = LIMITS) -> list[str]:
     """Everything found, as sentences. Walks all tables."""
     async with db.transaction(isolation="repeatable_read", readonly=True):
         await db.execute(sql["search_path"])
         found = [text async for text in _invariants(db, sql)]
-    found += [text async for text in _health(db, sql, long)]
-    if not has_own_clock:
-        found += [text async for text in _clock(db, sql)]
-    return found
+    return [*found, *[trouble async for trouble in _health(db, sql, limits)]]
 
 
 async def _invariants(db: Connection, sql: Queries) -> AsyncIterator[str]:
@@ -48,41 +58,104 @@ async def _invariants(db: Connection, sql: Queries) -> AsyncIterator[str]:
         yield f"the tally says {told} for {kind} {key}, but there are {found}"
 
 
-async def _health(db: Connection, sql: Queries, long: float) -> AsyncIterator[str]:
+async def _health(db: Connection, sql: Queries, limits: Limits) -> AsyncIterator[Trouble]:
+    async for trouble in _settings(db, sql):
+        yield trouble
+    for pid, name, state, seconds in await db.fetch(sql["pinned"], limits.seconds):
+        idle = state.startswith("idle in transaction")
+        yield Trouble(
+            f"a transaction is open for {seconds / 60:.0f} min (pid {pid}, {name or 'no name'}, "
+            f"{state}): dead rows cannot be removed meanwhile"
+            + (", and what it has locked stays locked." if idle else "."),
+            code="idle_in_transaction" if idle else "long_transaction",
+            fix=f"End its program, or: SELECT pg_terminate_backend({pid});"
+            + (" Set idle_in_transaction_session_timeout for its role." if idle else ""),
+        )
+    for gid, seconds in await db.fetch(sql["prepared"], limits.seconds):
+        yield Trouble(
+            f"prepared transaction {gid!r} is open for {seconds / 60:.0f} min: it outlives every "
+            "restart, keeps its locks, and dead rows cannot be removed meanwhile.",
+            code="prepared_transaction",
+            fix=f"ROLLBACK PREPARED '{gid}'; or COMMIT PREPARED, as whoever made it says.",
+        )
+    for slot, keeps_rows, kept in await db.fetch(sql["slots"], limits.log_bytes):
+        what = "dead rows" if keeps_rows else f"{kept / 2**20:,.0f} MiB of write-ahead log"
+        yield Trouble(
+            f"replication slot {slot} is not read and keeps {what}.",
+            code="unread_slot",
+            fix=f"If it is not used: SELECT pg_drop_replication_slot('{slot}');",
+        )
+    for kind, name, age in await db.fetch(sql["horizon"], limits.transactions):
+        yield Trouble(
+            f"dead rows of the last {age:,} transactions are kept because of {kind} {name}.",
+            code="xmin_horizon",
+            fix="End it if it is a transaction; for a standby, shorten its queries or turn off "
+            "hot_standby_feedback.",
+            harmful=False,
+        )
+    for table, dead, alive in await db.fetch(sql["dead_rows"], limits.dead_rows):
+        yield Trouble(
+            f"table {table} has {dead:,} dead rows beside {alive:,}: autovacuum does not keep up.",
+            code="dead_rows",
+            fix=f"VACUUM {sql.schema}.{table}; then look for long transactions, and at "
+            "autovacuum_naptime.",
+        )
+    async for trouble in _indexes(db, sql):
+        yield trouble
+    if missing := await db.fetchval(sql["missing_partitions"]):
+        yield Trouble(
+            f"{missing} partitions of today or tomorrow are missing: rows go to the default "
+            "partition, which cannot be dropped by the day.",
+            code="missing_partitions",
+            fix="A running worker makes them; so does `holdfast migrate`.",
+        )
+
+
+async def _settings(db: Connection, sql: Queries) -> AsyncIterator[Trouble]:
     fsync, synchronous, pages = await db.fetchrow(sql["settings"]) or ("on", "on", "on")
     if fsync != "on" or pages != "on":
-        yield (
+        yield Trouble(
             f"fsync is {fsync} and full_page_writes is {pages}: a crash of the server may lose or "
-            "damage what was promised"
+            "damage what was promised.",
+            code="fsync",
+            fix="ALTER SYSTEM RESET fsync; ALTER SYSTEM RESET full_page_writes; and take them out "
+            "of postgresql.conf.",
         )
     if synchronous in ("off", "local"):
-        yield (f"synchronous_commit is {synchronous}: a crash may lose what was acknowledged last")
-    for pid, name, state, seconds in await db.fetch(sql["pinned"], long):
-        yield (
-            f"a transaction is open for {seconds / 60:.0f} min (pid {pid}, {name or 'no name'}, "
-            f"{state}): dead rows cannot be removed meanwhile. End it, or its program."
-        )
-    for (slot,) in await db.fetch(sql["slots"]):
-        yield f"replication slot {slot} is not read and keeps dead rows. Drop it if it is not used."
-    for table, dead, alive in await db.fetch(sql["dead_rows"]):
-        yield (
-            f"table {table} has {dead:,} dead rows beside {alive:,}: autovacuum does not keep up. "
-            "Look for long transactions, and at autovacuum_naptime."
-        )
-    if missing := await db.fetchval(sql["missing_partitions"]):
-        yield (
-            f"{missing} partitions of today or tomorrow are missing. A running worker makes them; "
-            "so does `holdfast migrate`."
+        yield Trouble(
+            f"synchronous_commit is {synchronous}: a crash may lose what was acknowledged last.",
+            code="synchronous_commit",
+            fix="Take it out of the URL, the role or the database: "
+            "ALTER ROLE … RESET synchronous_commit;",
         )
 
 
-async def _clock(db: Connection, sql: Queries) -> AsyncIterator[str]:
-    before = time.time()
-    server = await db.fetchval(sql["clock"])
-    after = time.time()
-    skew = (before + after) / 2 - server
-    if abs(skew) > _SKEW + (after - before) / 2:
-        yield (
-            f"this host's clock is {abs(skew):.1f} s {'ahead of' if skew > 0 else 'behind'} the "
-            "server's. Tasks go by the server's; ids and logs made here do not."
-        )
+async def _indexes(db: Connection, sql: Queries) -> AsyncIterator[Trouble]:
+    found = dict(map(tuple, await db.fetch(sql["indexes"])))
+    for name, is_valid in found.items():
+        if not is_valid:
+            yield Trouble(
+                f"index {name} is not valid: it is written to, and no question is answered by it.",
+                code="invalid_index",
+                fix=f'REINDEX INDEX CONCURRENTLY {sql.schema}."{name}";',
+            )
+    for name, statement in expected_indexes(sql).items():
+        if name not in found:
+            yield Trouble(
+                f"index {name} is missing: what it serves reads whole tables.",
+                code="missing_index",
+                fix=statement,
+            )
+
+
+def expected_indexes(sql: Queries) -> Mapping[str, str]:
+    """The indexes that the migrations make and do not take away again, with their statements."""
+    made: dict[str, tuple[str, str]] = {}
+    for migration in sql.migrations:
+        text = _COMMENT.sub("", migration.sql)
+        for found in _INDEXING.finditer(text):
+            if found["index"]:
+                made[found["index"]] = (found["table"], " ".join(found[0].split()))
+            gone = {found["dropped"]}
+            made = {n: each for n, each in made.items() if not gone & {n, each[0]}}
+    return {name: statement for name, (_, statement) in made.items()}

@@ -35,11 +35,16 @@ async def claim(db: Connection, sql: Queries, lanes: Lanes, ask: Ask, now: int |
     if not groups:
         return Claimed([], seconds)
     known = await lanes.know(db, set(map(_LANE, groups)))
-    return Claimed(_claims(groups, ask.worker_id, known), seconds)
+    made = _claims(groups, ask.worker_id, known)
+    return Claimed([claim for _, _, claim in made], seconds, [rank for rank, _, _ in made])
 
 
-def _claims(groups: list[Any], worker_id: WorkerId, lanes: dict[int, Any]) -> list[Claim]:
-    """Claims by the thousand: built as plain tuples, which takes half the time."""
+def _claims(
+    groups: list[Any], worker_id: WorkerId, lanes: dict[int, Any]
+) -> list[tuple[int, str, Claim]]:
+    """Claims by the thousand, in order, each with its rank and id: built as plain tuples, which
+    takes half the time.
+    """
     made: list[tuple[int, str, Claim]] = []
     for group in groups:
         (
@@ -56,4 +61,4 @@ def _claims(groups: list[Any], worker_id: WorkerId, lanes: dict[int, Any]) -> li
             for rank, task_id, payload in zip(ranks, ids, payloads, strict=True)
         ]
     made.sort(key=_BY_RANK_AND_ID)
-    return [claim for _, _, claim in made]
+    return made

@@ -31,6 +31,7 @@ class _Queue:
 
 async def stats(db: Connection, sql: Queries, lanes: Lanes, now: int | None) -> Stats:
     found = orjson.loads(await db.fetchval(sql["numbers"], now))
+    oldest_transaction, dead_rows = await db.fetchrow(sql["burdens"]) or (0.0, 0)
     counts: defaultdict[str, dict[int, int]] = defaultdict(dict)
     for kind, key, number in found["counts"]:
         counts[kind][key] = number
@@ -46,6 +47,8 @@ async def stats(db: Connection, sql: Queries, lanes: Lanes, now: int | None) -> 
         states=_states(counts),
         last_minute={s: counts[s].get(1, 0) for s in State if s in TERMINAL},
         refused=counts["refused"].get(0, 0),
+        oldest_transaction=oldest_transaction,
+        dead_rows=dead_rows,
     )
 
 

@@ -319,10 +319,7 @@ class PostgresStore:
         return await self._on_its_own(lambda db: schema.migrate(db, self._sql, self.url))
 
     async def check(self) -> Sequence[str]:
-        has_own_clock = self._clock is not None
-        return await self._open.do(
-            lambda db: checks.problems(db, self._sql, has_own_clock=has_own_clock)
-        )
+        return await self._open.do(lambda db: checks.problems(db, self._sql))
 
     # Opening and closing
 

@@ -2,35 +2,68 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
 
 from holdfast.core.passing import let_pass, next_stage
+from holdfast.core.trouble import Trouble
 from holdfast.stores.sqlite.gate_lines import read_lines
 from holdfast.stores.sqlite.queries import CHECKS
+from holdfast.stores.sqlite.schema import expected_indexes
+
+_MOUNTS: Final = Path("/proc/self/mounts")
+_OCTAL: Final = re.compile(r"\\([0-7]{3})")
+_OVER_A_NETWORK: Final = frozenset(
+    {
+        "9p", "afs", "ceph", "cifs", "fuse.ceph", "fuse.glusterfs", "fuse.s3fs", "fuse.sshfs",
+        "gpfs", "lustre", "ncpfs", "nfs", "nfs4", "ocfs2", "smb3", "smbfs",
+    }
+)  # fmt: skip
 
 
 def problems(db: sqlite3.Connection, *, now: int) -> list[str]:
     """Everything found, as sentences. Walks the whole file."""
-    return [*_file(db), *_places(db), *_gates(db, now), *_counts(db), *_leftovers(db)]
+    return [
+        *_file(db), *_places(db), *_gates(db, now), *_counts(db), *_leftovers(db), *_indexes(db)
+    ]  # fmt: skip
 
 
 def risky_settings(db: sqlite3.Connection) -> list[str]:
     """What is wrong with the settings of the connection that writes."""
     (mode,) = db.execute(CHECKS["journal_mode"]).fetchone()
     (synchronous,) = db.execute(CHECKS["synchronous"]).fetchone()
-    found = []
+    found: list[str] = []
     if mode != "wal":
-        found.append(f"journal_mode is {mode}, not wal: readers and the writer block each other")
+        found.append(
+            Trouble(
+                f"journal_mode is {mode}, not wal: readers and the writer block each other.",
+                code="journal_mode",
+                fix="Some program set it. Stop that program; a worker's start sets it back.",
+            )
+        )
     if synchronous < 2:
-        found.append(f"synchronous is {synchronous}, not 2: a power cut may lose what was promised")
+        found.append(
+            Trouble(
+                f"synchronous is {synchronous}, not 2: a power cut may lose what was promised.",
+                code="synchronous",
+                fix="Whatever changed it in this process must not.",
+            )
+        )
     return found
 
 
 def _file(db: sqlite3.Connection) -> Iterator[str]:
     for (line,) in db.execute(CHECKS["quick_check"]):
         if line != "ok":
-            yield f"the file is damaged: {line}"
+            yield Trouble(
+                f"the file is damaged: {line}",
+                code="damaged",
+                fix="Stop everything that uses it, keep a copy, and restore a backup; what can be "
+                "read, `sqlite3 FILE .recover` writes out.",
+            )
 
 
 def _places(db: sqlite3.Connection) -> Iterator[str]:
@@ -74,3 +107,38 @@ def _leftovers(db: sqlite3.Connection) -> Iterator[str]:
         yield f"there is history of task number {seq}, which does not exist"
     for (key,) in db.execute(CHECKS["lost_keys"]):
         yield f"idempotency key {key!r} names a task that does not exist"
+
+
+def _indexes(db: sqlite3.Connection) -> Iterator[Trouble]:
+    there = {name for name, _ in db.execute(CHECKS["indexes"])}
+    for name, statement in expected_indexes().items():
+        if name not in there:
+            yield Trouble(
+                f"index {name} is missing: what it serves, or keeps unique, does without.",
+                code="missing_index",
+                fix=f"{statement};",
+            )
+
+
+def on_a_network(path: Path, mounts: str | None = None) -> Iterator[Trouble]:
+    """A file that other machines may have open too: their locks and ours do not see each other.
+    `mounts` is what /proc/self/mounts says; nothing is told where there is none.
+    """
+    if mounts is None:
+        try:
+            mounts = _MOUNTS.read_text()
+        except OSError:
+            return
+    where = path.resolve()
+    kinds = {
+        Path(_OCTAL.sub(lambda code: chr(int(code[1], 8)), place)): kind
+        for _, place, kind, *_ in map(str.split, mounts.splitlines())
+    }
+    kind = next((kinds[folder] for folder in (where, *where.parents) if folder in kinds), "")
+    if kind in _OVER_A_NETWORK:
+        yield Trouble(
+            f"{path} is on a network filesystem ({kind}): SQLite's WAL needs memory that all who "
+            "open the file share, and locks that hold. Two machines will damage it.",
+            code="network_filesystem",
+            fix="Put it on a disk of this machine, or use PostgreSQL: holdfast --url postgresql://…",
+        )

@@ -149,12 +149,14 @@ class Taken(NamedTuple):
 
     def claimed(self, numbers: RowNumbers) -> Claimed:
         """The claims, and their rows noted for the settlements to come."""
-        return Claimed(
-            [] if self.line is None else _claims(self, self.line, numbers), self.next_due
-        )
+        if self.line is None:
+            return Claimed([], self.next_due)
+        rows = self.line.rows()
+        ranks = [row[_RANK] for row in rows]
+        return Claimed(_claims(self, rows, numbers), self.next_due, ranks)
 
 
-_SEQ, _ID, _LANE, _SIZE, _REST, _LOCK_IN_REST = 0, 2, 3, 4, 9, 0
+_SEQ, _RANK, _ID, _LANE, _SIZE, _REST, _LOCK_IN_REST = 0, 1, 2, 3, 4, 9, 0
 
 
 def take(unit: Unit, ask: Ask, view: View, now: int) -> Taken:
@@ -204,11 +206,10 @@ def _give_fences(unit: Unit, line: ReadyRows) -> dict[int, int]:
     return fences
 
 
-def _claims(taken: Taken, line: ReadyRows, numbers: RowNumbers) -> list[Claim]:
+def _claims(taken: Taken, rows: Sequence[list[Json]], numbers: RowNumbers) -> list[Claim]:
     """Claims by the thousand: built as plain tuples, which takes half the time."""
     worker_id, fences = taken.worker_id, taken.fences
     lanes = {lane.id: (lane.queue, lane.priority) for lane in taken.lanes.values()}
-    rows = line.rows()
     gated = [row[_SEQ] for row in rows if (rest := row[_REST]) and (rest == 1 or rest[-1])]
     numbers.learn([row[_ID] for row in rows], [row[_SEQ] for row in rows], gated)
     return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Final
 from holdfast.errors import SchemaMismatch, StoreError
 from holdfast.stores.sqlite.connection import connect, patiently
 from holdfast.stores.sqlite.faults import explained
-from holdfast.stores.sqlite.queries import SCHEMA
+from holdfast.stores.sqlite.queries import CHECKS, SCHEMA
 
 _OLDEST: Final = (3, 38, 0)
 """The first with STRICT tables, RETURNING and the `->>` operator."""
@@ -28,6 +28,18 @@ def migrations() -> dict[int, str]:
 
 def expected_version() -> int:
     return max(migrations())
+
+
+@cache
+def expected_indexes() -> Mapping[str, str]:
+    """The indexes of a new file, and the statements that make them."""
+    db = sqlite3.connect(":memory:")
+    try:
+        for _, script in sorted(migrations().items()):
+            db.executescript(script)
+        return dict(db.execute(CHECKS["indexes"]).fetchall())
+    finally:
+        db.close()
 
 
 def found_version(db: sqlite3.Connection) -> int:

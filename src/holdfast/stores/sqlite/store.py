@@ -294,6 +294,7 @@ class SQLiteStore:
             peek=lambda unit: checks.risky_settings(unit.db),
         )
         return [
+            *checks.on_a_network(self._path),
             *settings,
             *await self._read(lambda db: checks.problems(db, now=self._clock.now_us())),
         ]

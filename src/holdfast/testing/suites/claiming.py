@@ -68,6 +68,18 @@ class ClaimSuite(StoreSuite):
             cancel_requested=False,
         )
 
+    async def test_a_claim_tells_the_ranks_of_what_it_brings(
+        self, store: Store, worker: WorkerId
+    ) -> None:
+        low = await submit(store, priority=Priority.LOW)
+        high = await submit(store, priority=Priority.HIGH)
+
+        found = await store.claim(worker, queues=None, capabilities=frozenset(), limit=5)
+
+        assert [claim.task_id for claim in found.claims] == [high, low]
+        ranks = [(await get(store, claim.task_id)).rank for claim in found.claims]
+        assert list(found.ranks) == ranks == sorted(ranks)
+
     async def test_a_claimed_task_is_running_on_its_worker(
         self, store: Store, clock: FakeClock, worker: WorkerId
     ) -> None:

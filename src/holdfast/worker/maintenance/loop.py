@@ -11,6 +11,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from holdfast.companions import firer_of
 from holdfast.core.task import WorkerId
 from holdfast.errors import StoreUnavailable
 from holdfast.flow.coalescing import CoalescingSweeper
@@ -18,9 +19,10 @@ from holdfast.flow.events import EventKeeper
 from holdfast.flow.tidying import Tidier
 from holdfast.flow.trees import Trees
 from holdfast.logs import EventLog, trace_of
+from holdfast.metrics.keeping import CountsKeeper, CountsTaker, MinuteKeeper
 from holdfast.ports.dispatcher import Dispatcher
 from holdfast.ports.store import Store
-from holdfast.schedules.firing import Firer, OccurrenceKeeper
+from holdfast.schedules.firing import OccurrenceKeeper
 from holdfast.settings import Settings
 from holdfast.worker.maintenance.abandoner import Abandoner
 from holdfast.worker.maintenance.forgetter import Pruner
@@ -71,8 +73,10 @@ def maintenance_agents(
         CoalescingSweeper(store),
         Tidier(store, settings),
         EventKeeper(store, dispatcher.wake, settings),
-        Firer(store, dispatcher, settings),
+        firer_of(store, dispatcher, settings),
         OccurrenceKeeper(store),
+        CountsTaker(store),
+        MinuteKeeper(store),
     ]
 
 
@@ -81,5 +85,9 @@ async def maintain(
 ) -> None:
     """Let them, and whoever else is given, do their rounds until cancelled."""
     chores = Trees(store, dispatcher, settings).chores
-    agents = [*maintenance_agents(store, dispatcher, settings), chores, *more]
-    await asyncio.gather(*(keep_ticking(agent) for agent in agents))
+    counts = CountsKeeper(store)
+    agents = [*maintenance_agents(store, dispatcher, settings), chores, counts, *more]
+    try:
+        await asyncio.gather(*(keep_ticking(agent) for agent in agents))
+    finally:
+        await counts.close()

@@ -13,6 +13,7 @@ from contextlib import suppress
 
 from holdfast import logs
 from holdfast.core.lifecycle import Failed, Outcome
+from holdfast.tracing import spans_for
 from holdfast.worker.batch_claim import BatchClaim
 from holdfast.worker.discovery import INCLUDE, import_all
 from holdfast.worker.liveness import die_with_parent
@@ -52,6 +53,8 @@ def main(spec: str, fd: int, parent: int) -> None:
         channel.send(pack_outcome(Failed(describe(error)), None)._replace(kind=REFUSED))
         return
     logs.inherit(runs_handlers=True)
+    if (spans := spans_for(app.settings)) is not None:
+        spans.enter()
     channel.send(Frame(READY, None))
     _serve(app, channel, interruption)
 

@@ -160,26 +160,77 @@ SELECT
     current_setting('full_page_writes') AS full_page_writes;
 
 -- name: pinned
--- Who keeps dead row versions from being removed, and for how long.
-SELECT pid, coalesce(application_name, '') AS name, state,
+-- Who keeps dead row versions from being removed, or locks, and for how long.
+SELECT pid, coalesce(application_name, '') AS name, coalesce(state, 'state not shown') AS state,
     extract(epoch FROM clock_timestamp() - xact_start)::double precision AS seconds
 FROM pg_stat_activity
-WHERE datname = current_database() AND backend_xmin IS NOT NULL AND pid <> pg_backend_pid()
+WHERE datname = current_database() AND pid <> pg_backend_pid()
+AND (backend_xmin IS NOT NULL OR backend_xid IS NOT NULL OR starts_with(state, 'idle in transaction'))
 AND xact_start < clock_timestamp() - $1::double precision * interval '1 second'
 ORDER BY xact_start LIMIT 5;
 
+-- name: prepared
+-- Transactions prepared for a second phase that nobody began.
+SELECT gid, extract(epoch FROM clock_timestamp() - prepared)::double precision AS seconds
+FROM pg_prepared_xacts
+WHERE database = current_database()
+AND prepared < clock_timestamp() - $1::double precision * interval '1 second'
+ORDER BY prepared LIMIT 5;
+
+-- name: burdens
+-- What keeps dead rows in the tables that claims read, and how many there are by the server's count.
+SELECT
+    coalesce((
+        SELECT extract(epoch FROM clock_timestamp() - min(xact_start))::double precision
+        FROM pg_stat_activity
+        WHERE datname = current_database() AND backend_xmin IS NOT NULL AND pid <> pg_backend_pid()
+    ), 0)::double precision AS oldest_transaction,
+    coalesce((
+        SELECT sum(pg_stat_get_dead_tuples(c.oid))
+        FROM pg_class AS c JOIN pg_namespace AS s ON s.oid = c.relnamespace
+        WHERE s.nspname = 'holdfast' AND c.relname IN ('ready', 'run', 'waiting', 'blocked')
+    ), 0)::bigint AS dead_rows;
+
 -- name: slots
--- A replication slot that nobody reads pins as well.
-SELECT slot_name::text FROM pg_replication_slots WHERE NOT active AND xmin IS NOT NULL LIMIT 5;
+-- A replication slot that nobody reads pins as well, and fills the disk.
+SELECT slot_name::text, keeps_rows, kept
+FROM (
+    SELECT slot_name, xmin IS NOT NULL AS keeps_rows,
+        coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn), 0)::double precision AS kept
+    FROM pg_replication_slots WHERE NOT active
+) AS unread
+WHERE keeps_rows OR kept > $1::bigint LIMIT 5;
+
+-- name: horizon
+-- Whoever holds back the removal of dead rows the furthest.
+SELECT kind, name, age
+FROM (
+    SELECT 'the transaction of pid' AS kind, pid::text AS name, age(backend_xmin) AS age
+    FROM pg_stat_activity
+    WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_xmin IS NOT NULL
+    UNION ALL
+    SELECT 'prepared transaction', gid, age(transaction) FROM pg_prepared_xacts
+    UNION ALL
+    SELECT 'replication slot', slot_name::text, age(xmin)
+    FROM pg_replication_slots WHERE xmin IS NOT NULL
+    UNION ALL
+    SELECT 'standby', application_name, age(backend_xmin)
+    FROM pg_stat_replication WHERE backend_xmin IS NOT NULL
+) AS pins
+WHERE age > $1::integer ORDER BY age DESC LIMIT 1;
 
 -- name: dead_rows
 -- Hot tables with far more dead rows than living ones.
 SELECT relname::text, n_dead_tup, n_live_tup FROM pg_stat_user_tables
 WHERE schemaname = 'holdfast' AND relname IN ('ready', 'run', 'waiting', 'blocked', 'gate')
-AND n_dead_tup > 1000000 AND n_dead_tup > 20 * n_live_tup;
+AND n_dead_tup > $1::bigint AND n_dead_tup > 20 * n_live_tup;
+
+-- name: indexes
+SELECT c.relname::text, i.indisvalid AND i.indisready
+FROM pg_index AS i
+JOIN pg_class AS c ON c.oid = i.indexrelid
+JOIN pg_namespace AS n ON n.oid = c.relnamespace
+WHERE n.nspname = 'holdfast';
 
 -- name: missing_partitions
 SELECT holdfast.missing_partitions();
-
--- name: clock
-SELECT extract(epoch FROM clock_timestamp())::double precision;

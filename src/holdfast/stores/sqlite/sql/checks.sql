@@ -84,3 +84,7 @@ WHERE task NOT IN (SELECT seq FROM task) LIMIT 20;
 
 -- name: lost_keys
 SELECT key FROM idempotency WHERE task_id NOT IN (SELECT id FROM task) LIMIT 20;
+
+-- name: indexes
+-- But for those that SQLite makes by itself, for keys.
+SELECT name, sql FROM sqlite_master WHERE type = 'index' AND sql IS NOT NULL;
