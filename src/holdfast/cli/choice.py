@@ -13,7 +13,7 @@ from holdfast.cli.command import Session, WrongUsage, confirm
 from holdfast.cli.filters import is_empty
 from holdfast.cli.screen import Answer
 from holdfast.cli.words import duration, plural
-from holdfast.core.ids import is_task_id
+from holdfast.core.ids import is_task_id, just_before
 from holdfast.core.query import TaskFilter
 from holdfast.core.task import State, TaskId
 from holdfast.errors import InvalidOption, TaskNotFound
@@ -62,11 +62,9 @@ async def find_id(session: Session, text: str) -> TaskId:
 
 
 async def _beginning_with(session: Session, digits: str) -> list[TaskId]:
-    """Ids are in order: those that begin so are the first after the smallest that could."""
-    least = digits.ljust(32, "0")
-    edge = "-".join((least[:8], least[8:12], least[12:16], least[16:20], least[20:]))
+    """Ids are in order: those that begin so are the first after the last that could not."""
     page = await session.client.list(
-        limit=MOST_SHOWN + 1, after=f"oldest-{edge}", oldest_first=True
+        limit=MOST_SHOWN + 1, after=f"oldest-{just_before(digits)}", oldest_first=True
     )
     return [task.id for task in page.tasks if task.id.replace("-", "").startswith(digits)]
 

@@ -23,8 +23,7 @@ def uuid7(milliseconds: int, random_bits: int) -> TaskId:
         | 0b10 << 62
         | random_bits & (1 << 62) - 1
     )
-    text = f"{value:032x}"
-    return TaskId(f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}")
+    return _written(value)
 
 
 def marked(task_id: TaskId, key: bytes) -> TaskId:
@@ -38,3 +37,15 @@ def marked(task_id: TaskId, key: bytes) -> TaskId:
 def is_task_id(text: str) -> bool:
     """Whether the text has the shape of a task id."""
     return _SHAPE(text) is not None
+
+
+def just_before(beginning: str) -> TaskId:
+    """The last id below all that begin with these digits (no dashes): a list after it begins with
+    them.
+    """
+    return _written(max(0, int(beginning.ljust(32, "0"), 16) - 1))
+
+
+def _written(value: int) -> TaskId:
+    text = f"{value:032x}"
+    return TaskId(f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}")

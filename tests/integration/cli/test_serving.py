@@ -193,6 +193,8 @@ def test_a_server_rescues_the_tasks_of_a_dead_worker(fresh: Shell) -> None:
     task_id = fresh.submit("steps", {"seconds": 600})
     worker = fresh.start("worker", "shop:app", "-q", "steps", stdout=subprocess.DEVNULL, **times)
     until(lambda: fresh.ok("task", "get", task_id)["status"] == "running")
+    for pid in children(worker.pid):
+        os.kill(pid, signal.SIGSTOP)  # awake, it may see the line close, and hand its task back
     os.kill(worker.pid, signal.SIGKILL)
     worker.wait(PATIENCE)
 

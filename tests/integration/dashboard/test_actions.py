@@ -185,6 +185,15 @@ def test_tasks_are_found_by_id_by_its_beginning_and_by_key(both: LiveServer) -> 
     assert "No task that you may see" in ops.get("/find", params={"q": "nothing"}).text
 
 
+def test_a_task_is_found_by_the_beginning_of_an_id_that_ends_with_a_zero(both: LiveServer) -> None:
+    while not (first := submit(both, "shop.add", a=1)).endswith("0"):
+        pass
+
+    found = web(both, "admin").get("/find", params={"q": first[:35]})
+
+    assert found.headers.get("location") == f"/tasks/{first}"
+
+
 def test_a_saved_view_leads_back_to_its_filters(dashboard: LiveServer) -> None:
     ops = web(dashboard, "admin")
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from holdfast.core.ids import is_task_id, uuid7
+from holdfast.core.ids import is_task_id, just_before, uuid7
 
 milliseconds = st.integers(0, 2**48 - 1)
 random_bits = st.integers(0, 2**74 - 1)
@@ -64,3 +64,22 @@ def test_the_text_form_is_the_canonical_one() -> None:
 )
 def test_other_text_is_no_id(text: str) -> None:
     assert not is_task_id(text)
+
+
+@given(ms=st.integers(2**16, 2**48 - 1), bits=st.integers(0, 2**74 - 1), length=st.integers(8, 32))
+def test_a_list_after_the_edge_of_a_beginning_has_every_id_that_begins_so(
+    ms: int, bits: int, length: int
+) -> None:
+    beginning = uuid7(ms, bits).replace("-", "")[:length]
+
+    edge = just_before(beginning)
+
+    assert is_task_id(edge)
+    assert edge.replace("-", "")[:length] < beginning
+    assert edge < uuid7(ms, bits)
+
+
+def test_an_id_that_ends_with_zeros_is_found_by_its_beginning() -> None:
+    assert just_before("0197f3c28a517cc09d4e1b2c3d4e5f6") == "0197f3c2-8a51-7cc0-9d4e-1b2c3d4e5f5f"
+    assert just_before("0197f3c2") == "0197f3c1-ffff-ffff-ffff-ffffffffffff"
+    assert just_before("00000000") == "00000000-0000-0000-0000-000000000000"

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import Final
 
-from holdfast.core.ids import is_task_id
+from holdfast.core.ids import is_task_id, just_before
 from holdfast.core.query import Order, TaskFilter
 from holdfast.core.task import Task
 from holdfast.dashboard.page import READ, Done, Page, Shown, View
@@ -43,10 +43,8 @@ async def _found(reach: Reach, wanted: str) -> list[Task]:
 
 
 async def _beginning_with(reach: Reach, digits: str) -> list[Task]:
-    """Ids are in order: those that begin so are the first after the smallest that could."""
-    least = digits.ljust(32, "0")
-    edge = "-".join((least[:8], least[8:12], least[12:16], least[16:20], least[20:]))
-    page = await reach.list(TaskFilter(), limit=MOST, after=f"oldest-{edge}", order=Order.OLDEST)
+    """Ids are in order: those that begin so are the first after the last that could not."""
+    page = await reach.list(TaskFilter(), limit=MOST, after=f"oldest-{just_before(digits)}", order=Order.OLDEST)
     return [task for task in page.tasks if task.id.replace("-", "").startswith(digits)]
 
 
