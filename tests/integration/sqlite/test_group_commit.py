@@ -20,7 +20,16 @@ from holdfast.stores.sqlite import SQLiteStore
 from holdfast.testing.clock import FakeClock
 from holdfast.testing.eventually import eventually
 from holdfast.testing.factories import new_task, new_tasks
-from holdfast.testing.suites.base import MANY, add, attempts, claim, claim_ids, state, submit
+from holdfast.testing.suites.base import (
+    MANY,
+    add,
+    attempts,
+    claim,
+    claim_ids,
+    enlist,
+    state,
+    submit,
+)
 
 
 def commits(log: list[str]) -> int:
@@ -218,3 +227,26 @@ async def test_who_comes_while_the_store_closes_is_answered(store: SQLiteStore) 
 
     with pytest.raises(StoreError, match="was closed meanwhile"):
         await writer.do(lambda unit: None)
+
+
+async def test_a_claim_finds_what_is_ready_though_a_reader_learns_of_its_lane_meanwhile(
+    path: Path, store: SQLiteStore, clock: FakeClock
+) -> None:
+    task_id = await submit(store)
+    reader = sqlite3.connect(path, check_same_thread=False)
+    async with SQLiteStore(path, clock=clock) as other:
+        worker = await enlist(other)
+        begun: list[str] = []
+
+        def learn(statement: str) -> None:
+            begun.append(statement)
+            other._lanes.refresh(reader)
+
+        await other._write(lambda unit: unit.db.set_trace_callback(learn))
+        other._lanes.forget()
+        begun.clear()
+        claimed = await claim_ids(other, worker)
+
+    reader.close()
+    assert claimed == [task_id]
+    assert begun

@@ -44,7 +44,9 @@ async def _found(reach: Reach, wanted: str) -> list[Task]:
 
 async def _beginning_with(reach: Reach, digits: str) -> list[Task]:
     """Ids are in order: those that begin so are the first after the last that could not."""
-    page = await reach.list(TaskFilter(), limit=MOST, after=f"oldest-{just_before(digits)}", order=Order.OLDEST)
+    page = await reach.list(
+        TaskFilter(), limit=MOST, after=f"oldest-{just_before(digits)}", order=Order.OLDEST
+    )
     return [task for task in page.tasks if task.id.replace("-", "").startswith(digits)]
 
 

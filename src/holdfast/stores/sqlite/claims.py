@@ -87,7 +87,12 @@ class Claiming:
         return view
 
     def _look_once(self, unit: Unit, ask: Ask, now: int) -> tuple[View, bool]:
-        seen = {"worker": ask.worker_id, "now": now, "lanes": self._lanes(unit, ask)}
+        # Judged by what was known before the look: readers learn of lanes while it goes on.
+        known = unit.lanes.all()
+        lanes = as_json(
+            [lane.id for lane in known if lane.admits(ask.queues, self._paused, ask.capabilities)]
+        )
+        seen = {"worker": ask.worker_id, "now": now, "lanes": lanes}
         row = unit.db.execute(CLAIMS["look"], seen).fetchone()
         status, last_lane, paused, expired, due, ready, *dues = row
         if status not in ALIVE:
@@ -99,16 +104,7 @@ class Claiming:
         seconds = None if next_due is None else max(0, next_due - now) / 1e6
         is_due = due or (look_at is not None and look_at <= now)
         view = View(bool(expired), bool(is_due), orjson.loads(ready), seconds)
-        return view, before == self._paused and unit.lanes.are_all(last_lane or 0)
-
-    def _lanes(self, unit: Unit, ask: Ask) -> str:
-        return as_json(
-            [
-                lane.id
-                for lane in unit.lanes.all()
-                if lane.admits(ask.queues, self._paused, ask.capabilities)
-            ]
-        )
+        return view, before == self._paused and len(known) == (last_lane or 0)
 
 
 class ReadyRows(NamedTuple):

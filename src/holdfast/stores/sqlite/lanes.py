@@ -41,14 +41,13 @@ class Lanes:
         self._by_key: dict[Key, Lane] = {}
 
     def all(self) -> list[Lane]:
+        """Those known at this moment. Their ids have no gaps, as none is ever removed: as many as
+        the last id says are all there are.
+        """
         return list(self.by_id.values())
 
     def find(self, key: Key) -> Lane | None:
         return self._by_key.get(key)
-
-    def are_all(self, last_id: int) -> bool:
-        """Whether no lane is missing here. Their ids have no gaps, as none is ever removed."""
-        return len(self.by_id) == last_id
 
     def lookup(self, db: sqlite3.Connection, lane_id: int) -> Lane:
         """A lane that the database knows, whoever made it. For readers, on their own threads."""
