@@ -21,6 +21,7 @@ from bench import (
     sqlite,
     storms,
     tables,
+    watching,
 )
 from bench.dispatch import measure as dispatch
 from bench.dispatch.text import text as dispatch_text
@@ -30,6 +31,7 @@ from bench.rounds import BETWEEN, WITHIN
 from bench.run import Run
 from bench.samples import BEST, ONE, Samples
 from bench.service import measure as service
+from bench.service import pages
 from bench.size import Size
 from bench.sqlite import BATCHES, RAW
 from bench.target import Target, verdicts
@@ -138,6 +140,11 @@ def _service(run: Run) -> Found:
         return Found(service.measure(run.postgres(), run.size))
 
 
+def _pages(run: Run) -> Found:
+    with run.samples.watch.watching():
+        return Found(pages.measure(run.postgres(), run.size))
+
+
 def _storms(run: Run) -> Found:
     found = _on_both(run, storms.measure)
     return Found(storms.text(found, run.size), [asdict(one) for one in found])
@@ -154,6 +161,11 @@ def _flows(run: Run) -> Found:
 def _schedules(run: Run) -> Found:
     found = _on_both(run, schedules.measure)
     return Found(schedules.text(found, run.size), [asdict(one) for one in found])
+
+
+def _watching(run: Run) -> Found:
+    found = _on_both(run, watching.measure)
+    return Found(watching.text(found, run.size), [asdict(one) for one in found])
 
 
 def _on_both(run: Run, measure: Callable[[str, Callable[[], str], Size], T]) -> list[T]:
@@ -220,6 +232,8 @@ PARTS = (
     _one("flows", "Work made of work: groups, chains, steps", _flows),
     _one("schedules", "Schedules: many due at once", _schedules),
     _one("service", "The service, on PostgreSQL", _service),
+    _one("watching", "What metrics and spans cost", _watching),
+    _one("pages", "The dashboard, on PostgreSQL", _pages),
     _one("sqlite", "SQLite", _sqlite),
     _one("mongo", "MongoDB", _mongo),
 )

@@ -110,11 +110,11 @@ def environment_of(url: str) -> dict[str, str]:
     return os.environ | VARIABLES | {"HOLDFAST_URL": url, "PYTHONPATH": path}
 
 
-def run_module(url: str, *module: str) -> str:
+def run_module(url: str, *module: str, **variables: str) -> str:
     """Run a module with this store; what it printed."""
     ran = subprocess.run(
         [sys.executable, "-m", *module],
-        env=environment_of(url),
+        env=environment_of(url) | variables,
         capture_output=True,
         text=True,
         timeout=PATIENCE,

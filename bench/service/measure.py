@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import random
-import socket
-import subprocess
-import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from statistics import median, quantiles
 
-from bench.environments import ROOT, Unavailable
 from bench.filling import fill
 from bench.growth import Size as Depth
 from bench.place import Place
 from bench.servers import Postgres
+from bench.service.process import service
 from bench.service.wire import Wire
 from bench.size import Size
 from bench.target import Target, verdicts
@@ -87,10 +82,10 @@ def _measure(server: Postgres, tasks: int, depth: Depth) -> Found:
     try:
         shallow, deep = map(server.fresh, names)
         token = asyncio.run(_prepared(shallow, None))
-        with _service(shallow) as port:
+        with service(shallow) as (port, _):
             single, bulk, waits = asyncio.run(_writes(port, token, tasks))
         token = asyncio.run(_prepared(deep, depth))
-        with _service(deep) as port:
+        with service(deep) as (port, _):
             reads = asyncio.run(_reads(port, token))
         return Found(single, bulk, median(waits), quantiles(waits, n=100)[98], reads)
     finally:
@@ -113,41 +108,6 @@ async def _writes(port: int, token: str, tasks: int) -> tuple[float, float, list
     single = await _rate(port, token, CALLERS, tasks, _one)
     bulk = await _rate(port, token, BULK_CALLERS, tasks * 10, _many)
     return single, bulk, await _pick_ups(port, token, 150)
-
-
-@contextmanager
-def _service(url: str) -> Iterator[int]:
-    """`holdfast server` on a free port."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = int(free.getsockname()[1])
-    command = [sys.executable, "-m", "holdfast.cli.main", "server", "bench.peers.holdfast:app"]
-    process = subprocess.Popen(
-        [*command, "--port", str(port), "--open-queue", "remote"],
-        cwd=ROOT,
-        env={
-            **os.environ,
-            "BENCH_POSTGRES": url,
-            "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}",
-        },
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        _wait_for(port, process)
-        yield port
-    finally:
-        process.terminate()
-        process.wait(30)
-
-
-def _wait_for(port: int, process: subprocess.Popen[bytes]) -> None:
-    deadline = time.monotonic() + 30
-    while time.monotonic() < deadline and process.poll() is None:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-        time.sleep(0.05)
-    raise Unavailable("the service did not start")
 
 
 Send = Callable[[Wire, int], Awaitable[int]]

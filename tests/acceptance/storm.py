@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from tests.acceptance.stage import Stage, WorkerProcess, ids, send, until
@@ -38,10 +39,14 @@ class Killer:
         while time.monotonic() < end:
             self.strike()
             time.sleep(every)  # this is the beat of the storm, not a wait for anything
-        if self.stage.is_slow:
-            end_transactions(self.stage.environment["HOLDFAST_URL"].partition("?")[0])
 
     def strike(self) -> None:
+        self._kill()
+        if self.stage.is_slow:
+            until(lambda: not Path(f"/proc/{self.killed[-1]}").exists())
+            end_transactions(self.stage.environment["HOLDFAST_URL"].partition("?")[0])
+
+    def _kill(self) -> None:
         if len(self.killed) % 5 == 4:
             victim = self.random.choice(self.workers)
             self.killed.append(victim.pid)
@@ -54,9 +59,11 @@ class Killer:
 
 
 def mixed_calls(stage: Stage, number: int) -> Iterator[Call[Any]]:
+    """Where there are few tasks they last longer: a kill is to meet some."""
     shop, rng = stage.shop, random.Random(number)
+    length = 10 if stage.is_slow else 1
     for n in range(number):
-        seconds = rng.choice((0.0, 0.01, 0.05, 0.1))
+        seconds = length * rng.choice((0.0, 0.01, 0.05, 0.1))
         match n % 10:
             case 0:
                 yield shop.locked.call(f"d{n % 70}", seconds / 5)
@@ -96,9 +103,10 @@ def kill_storm(stage: Stage, *, tasks: int, seconds: float, seed: int) -> Toll:
     until(lambda: stage.finished() > 0)
     killing = threading.Thread(target=killer.storm, args=(seconds, 1.0))
     killing.start()
-    for start in range(tasks // 2, tasks, BATCH):
-        acknowledged += ids(stage.app.submit_many(calls[start : start + BATCH]))
-        time.sleep(seconds / (tasks / 2 / BATCH) * 0.6)  # spread over the storm
+    batch = min(BATCH, max(1, tasks // 20))
+    for start in range(tasks // 2, tasks, batch):
+        acknowledged += ids(stage.app.submit_many(calls[start : start + batch]))
+        time.sleep(seconds / (tasks / 2 / batch) * 0.6)  # spread over the storm
     killing.join()
     until(lambda: not stage.unfinished(), within=400 if stage.is_slow else 120 + tasks / 50)
     pictures = stage.pictures()

@@ -84,26 +84,25 @@ def _of_queue(queue: QueueStats, workers: Sequence[WorkerInfo]) -> list[Alert]:
     if not queue.ready:
         return []
     ready, name = plural(queue.ready, "ready task"), repr(queue.queue)
-    where = {"queue": queue.queue, "status": State.QUEUED.value}
     if queue.paused:
-        return [Alert(f"Queue {name} is paused, with {ready} in it.", "/tasks", where)]
+        return [Alert(f"Queue {name} is paused, with {ready} in it.", f"/queues/{queue.queue}")]
     live = [worker for worker in workers if worker.status is WorkerStatus.ACTIVE]
     if not any(worker.queues is None or queue.queue in worker.queues for worker in live):
         text = f"No worker serves queue {name}, with {ready} in it."
-        return [Alert(text, "/tasks", where, is_urgent=True)]
+        return [Alert(text, f"/queues/{queue.queue}", is_urgent=True)]
     oldest = oldest_of(queue) or 0.0
     if oldest < LONG_WAIT:
         return []
     text = f"The oldest task of queue {name} has waited for {duration(oldest)}."
-    return [Alert(text, "/tasks", where | {"sort": "created_at"}, is_urgent=True)]
+    where = {"queue": queue.queue, "status": State.QUEUED.value, "sort": "created_at"}
+    return [Alert(text, "/tasks", where, is_urgent=True)]
 
 
 def _of_workers(workers: Sequence[WorkerInfo]) -> list[Alert]:
     found = [
         Alert(
             f"Worker {worker.id} has said nothing for longer than a lease.",
-            "/tasks",
-            {"worker_id": worker.id, "status": State.RUNNING.value},
+            f"/workers/{worker.id}",
             is_urgent=True,
         )
         for worker in workers
@@ -121,8 +120,7 @@ def _of_ends(ended: Mapping[State, int]) -> list[Alert]:
     found = []
     if dead := ended[State.DEAD_LETTER]:
         text = f"{plural(dead, 'task')} became dead letters within the last minute."
-        where = {"status": State.DEAD_LETTER.value, "sort": "-finished_at"}
-        found.append(Alert(text, "/tasks", where))
+        found.append(Alert(text, "/dead-letters"))
     if failed := ended[State.FAILED]:
         text = f"{plural(failed, 'task')} failed for good within the last minute."
         where = {"status": State.FAILED.value, "sort": "-finished_at"}

@@ -39,8 +39,9 @@ def narrowed(page: dict[str, Any]) -> dict[str, Any]:
     _one_kind(changed, "cron", is_required=False)
     _recipients(schemas)
     _messages(schemas["NewMessages"])
-    for name in (*made, "ChangedSchedule"):  # what can reach nobody is refused
+    for name in made:  # what can reach nobody is refused
         schemas[name]["properties"]["channels"] = {"enum": [["inbox"], [], None]}
+    changed["properties"]["channels"] = {"enum": [["inbox"], []]}
     schemas["Pausing"]["properties"].pop("until")
     schemas["Backfilling"]["properties"] |= {
         "begin": {"type": "string", "enum": ["2026-01-05T00:00:00Z"]},

@@ -84,7 +84,7 @@ def _tiles(stats: Stats, workers: Sequence[WorkerInfo]) -> list[Tile]:
         Tile("Running", states[State.RUNNING], "/tasks", {"status": "running"}, "running"),
         Tile("Waiting for their time", waiting, "/tasks", {"status": ["queued", "retrying"]}),
         Tile("Blocked", states[State.BLOCKED], "/tasks", {"status": "blocked"}, "blocked"),
-        Tile("Dead letters", states[State.DEAD_LETTER], "/tasks", {"status": "dead_letter"}, "bad"),
+        Tile("Dead letters", states[State.DEAD_LETTER], "/dead-letters", {}, "bad"),
         Tile("Workers", active, "/workers", {}),
     ]
 

@@ -153,7 +153,7 @@ def _links(why: Why, task: Task) -> list[Piece]:
     """Where one can see to what keeps it."""
     codes, links = {code for code, _ in why.reasons}, []
     if "queue_paused" in codes:
-        links.append(Piece(f"queue {task.queue}", "/queues"))
+        links.append(Piece(f"queue {task.queue}", f"/queues/{task.queue}"))
     if codes & {"no_worker", "no_worker_for_queue", "missing_capability", "unknown_task"}:
         links.append(Piece("the workers", "/workers"))
     if "in_line" in codes or "workers_busy" in codes:
