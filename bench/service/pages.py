@@ -31,10 +31,11 @@ LIVE = (
 PAGES = (
     *LIVE, "/tasks?status=queued", "/tasks?status=completed&sort=-finished_at",
     "/tasks?status=dead_letter", "/tasks?task_type=nobody", "/tasks?owner=owner-3",
-    "/tasks?error_type=ConnectionError", "/tasks?created_after=2026-01-01T00:00:00Z", "/tasks?task_type=noop&queue=default",
+    "/tasks?error_type=ConnectionError", "/tasks?created_after=2026-01-01T00:00:00Z",
+    "/tasks?task_type=noop&queue=default",
     "/tasks/{finished}", "/tasks/{dead}", "/tasks/{dead}/edit",
     "/tasks/confirm?action=cancel&all=yes&status=queued",
-    "/tasks/confirm?action=retry&all=yes&status=dead_letter", "/find?q={waiting}", "/find?q=key-17",
+    "/tasks/confirm?action=retry&all=yes&status=dead_letter", "/find?q=key-17",
     "/dead-letters/{group}", "/dead-letters/confirm?action=replay&queue=broken",
     "/gates/limit:partners", "/schedules/report-7", "/schedules/report-7/edit",
     "/schedules/new/sentence", "/executions/{run}", "/usage", "/settings", "/settings/tokens",

@@ -76,6 +76,7 @@ class ScheduleVerbs:
         since this month began, unless given. Days are those of the owner's budget, if there is one,
         which outlives the tasks; else of UTC.
         """
-        from holdfast.agents.usage_report import usage_of  # noqa: PLC0415
+        from holdfast.agents.usage_report import used_by_runs  # noqa: PLC0415
 
-        return await usage_of(self.store, owner=owner, first=first, last=last, by=by)
+        used = await used_by_runs(self.store, owner=owner, first=first, last=last)
+        return used.report(by)

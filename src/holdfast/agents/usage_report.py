@@ -41,15 +41,33 @@ class _Range(NamedTuple):
         return [(self.first + timedelta(days=each)).isoformat() for each in range(number)]
 
 
-async def usage_of(
+class Used(NamedTuple):
+    """What was used, by day and schedule."""
+
+    owner: str | None
+    asked: _Range
+    days: Days
+
+    def report(self, by: By | None) -> UsageReport:
+        every = [each for used in self.days.values() for each in used.values()]
+        return UsageReport(
+            owner=self.owner,
+            first=self.asked.first.isoformat(),
+            last=self.asked.last.isoformat(),
+            zone=self.asked.zone.key,
+            totals=sum(every, NOTHING),
+            rows=_rows(self.days, by),
+        )
+
+
+async def used_by_runs(
     store: Store,
     *,
     owner: str | None = None,
     first: date | None = None,
     last: date | None = None,
-    by: By | None = None,
     within: TaskFilter | None = None,
-) -> UsageReport:
+) -> Used:
     """What was used: from the first of this month until today, unless given. `within` bounds what
     is looked at; it is then added up from tasks alone.
     """
@@ -66,15 +84,7 @@ async def usage_of(
         which = TaskFilter(owner=owner) if within is None else within
         found = await _added_up(store, which, asked)
         days |= {name: found[name] for name in missing if name in found}
-    every = [each for used in days.values() for each in used.values()]
-    return UsageReport(
-        owner=owner,
-        first=asked.first.isoformat(),
-        last=asked.last.isoformat(),
-        zone=zone,
-        totals=sum(every, NOTHING),
-        rows=_rows(days, by),
-    )
+    return Used(owner, asked, days)
 
 
 def _read(first: date | None, last: date | None, today: date, zone: ZoneInfo) -> _Range:

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import date
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from holdfast.agents.budget_reading import read_key
 from holdfast.agents.budgets import OWNER, SCHEDULE
 from holdfast.agents.executions import filter_of
-from holdfast.agents.usage_report import usage_of
+from holdfast.agents.usage_report import Used, used_by_runs
 from holdfast.client import Client
-from holdfast.core.budget_state import BudgetPage, BudgetState, UsageReport
+from holdfast.core.budget_state import BudgetPage, BudgetState
 from holdfast.core.execution import DELIVER
 from holdfast.core.execution_answers import EXECUTION
 from holdfast.core.query import TaskFilter
@@ -73,21 +73,14 @@ class AgentReach:
             found[each] = Counter(task.state for task in page.tasks)
         return found
 
-    async def usage(
-        self,
-        *,
-        owner: str | None,
-        first: date | None,
-        last: date | None,
-        by: Literal["day", "schedule"] | None,
-    ) -> UsageReport:
+    async def used(self, *, owner: str | None, first: date | None, last: date | None) -> Used:
         """What was used of what is there for this token."""
         bounds, within = self._bounds, None
         mine = bounds.owner or owner
         if bounds.queues is not None or bounds.names is not None or mine != (owner or mine):
             within = bounds.within(TaskFilter(owner=owner))
-        return await usage_of(
-            self._client.store, owner=owner or mine, first=first, last=last, by=by, within=within
+        return await used_by_runs(
+            self._client.store, owner=owner or mine, first=first, last=last, within=within
         )
 
     async def budget(self, key: str) -> BudgetState:

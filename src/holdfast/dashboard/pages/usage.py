@@ -76,9 +76,8 @@ async def _used(view: View, given: QueryParams) -> Shown:
     asked: Any = SEARCH.read_query(QueryParams(ours))
     reach = await view.agents()
     first, last = read_day("from", asked), read_day("to", asked)
-    words = {"owner": asked.get("owner"), "first": first, "last": last}
-    by_day = await reach.usage(**words, by="day")
-    by_schedule = await reach.usage(**words, by="schedule")
+    used = await reach.used(owner=asked.get("owner"), first=first, last=last)
+    by_day, by_schedule = used.report("day"), used.report("schedule")
     days = _each_day(by_day)
     return {
         "report": by_day,

@@ -41,13 +41,9 @@ PAGE: Final = 100
 )
 async def get_usage(request: ApiRequest[Any]) -> Response:
     asked, reach = request.words, await reach_of(request)
-    report = await reach.usage(
-        owner=asked.get("owner"),
-        first=read_day("from", asked),
-        last=read_day("to", asked),
-        by=asked.get("by"),
-    )
-    return answer(USAGE.write(report))
+    first, last = read_day("from", asked), read_day("to", asked)
+    used = await reach.used(owner=asked.get("owner"), first=first, last=last)
+    return answer(USAGE.write(used.report(asked.get("by"))))
 
 
 @routes(
