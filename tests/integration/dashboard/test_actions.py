@@ -10,6 +10,7 @@ from tests.integration.dashboard.web import Web, submit, web
 from tests.integration.server.live import LiveServer
 
 from holdfast.core.task import State
+from holdfast.dashboard.pages import confirm
 
 
 def chosen(ops: Web, query: str) -> tuple[str, dict[str, list[str]]]:
@@ -51,6 +52,21 @@ def test_chosen_tasks_are_counted_first_and_then_cancelled(both: LiveServer) -> 
     assert before == [State.QUEUED, State.QUEUED]
     assert said == "2 tasks cancelled."
     assert both.app.get(ids[3]).state is State.QUEUED
+
+
+def test_of_very_many_it_is_said_that_they_are_more_than_were_counted(
+    both: LiveServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for n in range(3):
+        submit(both, "shop.add", a=n)
+    ops = web(both, "admin")
+    monkeypatch.setattr(confirm, "MOST_COUNTED", 2)
+
+    page, fields = chosen(ops, "action=cancel&all=yes&queue=default")
+    said = ops.said(ops.post("/tasks/actions", **fields))
+
+    assert "Cancel more than 2 tasks?" in page
+    assert said == "3 tasks cancelled."
 
 
 def test_all_that_match_are_those_that_matched_when_they_were_counted(both: LiveServer) -> None:

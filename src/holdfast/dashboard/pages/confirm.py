@@ -25,6 +25,8 @@ from holdfast.server.reach import Reach
 page = Page("/tasks/confirm", "confirm.html", "Confirm", rule=STEER, is_live=False)
 
 MOST_IDS: Final = 200
+MOST_COUNTED: Final = 20_000
+"""To count a million takes a second: that there are more than this is enough to stop and think."""
 EXAMPLES: Final = 8
 OURS: Final = frozenset({"action", "all", "ids", "csrf", "pace", "list"})
 """Words of the forms here; all others are filters."""
@@ -64,15 +66,16 @@ async def read(view: View) -> Shown:
     reach = await view.reach()
     now = await (await view.verbs()).now()
     which = _which(chosen, chosen.search.which(now))
+    some = await reach.list(which, limit=EXAMPLES, after=None, order=Order.NEWEST)
     if chosen.is_all and which.created_before is None:
         which = replace(which, created_before=now)
     count = await _act(reach, chosen.action, which, dry_run=True)
-    some = await reach.list(which, limit=EXAMPLES, after=None, order=Order.NEWEST)
     shown = await view.service.view()
     return {
         "verb": VERBS[chosen.action],
         "action": chosen.action,
         "count": count,
+        "many": many(count),
         "is_all": chosen.is_all,
         "ids": chosen.ids,
         "filters": _pinned(chosen, which),
@@ -123,11 +126,17 @@ async def _act(
 ) -> int:
     match action:
         case "cancel":
-            return await reach.cancel_many(which, dry_run=dry_run)
+            return await reach.cancel_many(which, dry_run=dry_run, most=MOST_COUNTED + 1)
         case "discard":
-            return await reach.discard(which, dry_run=dry_run)
+            return await reach.discard(which, dry_run=dry_run, most=MOST_COUNTED + 1)
         case _:
-            return await reach.replay(which, pace=pace, dry_run=dry_run)
+            return await reach.replay(which, pace=pace, dry_run=dry_run, most=MOST_COUNTED + 1)
+
+
+def many(count: int) -> str:
+    """So many tasks, in words; no further than they were counted."""
+    told = f"more than {MOST_COUNTED:,} tasks"
+    return told if count > MOST_COUNTED else plural(count, "task")
 
 
 def _pace(text: str) -> float | None:

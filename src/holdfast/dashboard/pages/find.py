@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from dataclasses import replace
 from typing import Final
 
 from holdfast.core.ids import is_task_id, just_before
@@ -51,9 +51,8 @@ async def _beginning_with(reach: Reach, digits: str) -> list[Task]:
 
 
 async def _with_key(reach: Reach, key: str) -> list[Task]:
-    which = TaskFilter()
-    for chosen in (replace(which, idempotency_key=key), replace(which, unique_key=key)):
-        page = await reach.list(chosen, limit=MOST, after=None, order=Order.NEWEST)
-        if page.tasks:
-            return list(page.tasks)
-    return []
+    ways = TaskFilter(idempotency_key=key), TaskFilter(unique_key=key)
+    pages = await asyncio.gather(
+        *(reach.list(way, limit=MOST, after=None, order=Order.NEWEST) for way in ways)
+    )
+    return next((list(page.tasks) for page in pages if page.tasks), [])

@@ -114,7 +114,7 @@ class Listing:
 
     async def _picked(self, db: Connection) -> list[Row] | None:
         """Those of the first in the places that match; None if that is not enough to tell."""
-        wanted = max(self.limit, _PICKED)
+        wanted = self.limit if self._is_shown_in_places else max(self.limit, _PICKED)
         bound = bind(self._places(), self.sql["ids_of"], self._order, limit=wanted)
         ids = tuple(TaskId(row[0]) for row in await db.fetch(bound.text, *bound.arguments))
         found = await self._query(db, replace(self.where, states=None, ids=ids))
@@ -133,6 +133,11 @@ class Listing:
         return Query(
             [self.sql[clause], *found.parts[1:]], found.values | {"edge": self.last or edge}
         )
+
+    @property
+    def _is_shown_in_places(self) -> bool:
+        given = (f.name for f in fields(self.where) if getattr(self.where, f.name) is not None)
+        return _SHOWN_IN_PLACES.issuperset(given)
 
     def _places(self) -> Query:
         values: dict[str, Value] = {

@@ -68,12 +68,12 @@ UNION ALL
 
 -- name: after_nearby
 FROM (
-    SELECT * FROM holdfast.task AS n WHERE n.id < :edge::text::uuid ORDER BY n.id DESC LIMIT 2000
+    SELECT * FROM holdfast.task AS n WHERE n.id < :edge::text::uuid ORDER BY n.id DESC LIMIT 1000
 ) AS t
 
 -- name: later_than_nearby
 FROM (
-    SELECT * FROM holdfast.task AS n WHERE n.id > :edge::text::uuid ORDER BY n.id LIMIT 2000
+    SELECT * FROM holdfast.task AS n WHERE n.id > :edge::text::uuid ORDER BY n.id LIMIT 1000
 ) AS t
 
 -- name: how_many
