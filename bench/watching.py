@@ -27,7 +27,7 @@ SAMPLED = {
     "metrics and spans, 1 in 100": "0.01",
     "metrics and spans, all": "1",
 }
-MORE_ROUNDS = 3
+MORE_ROUNDS = 2
 HEAD = """
 {tasks:,} no-ops at a time, one worker in a burst; processor time of its process, in microseconds \
 a task, and what that is of the processor time without.
@@ -58,12 +58,12 @@ def measure(store: str, fresh: Callable[[], str], size: Size) -> Watching:
             print(f"watching on {store}: round {number}", file=sys.stderr, flush=True)
             for case, variables in cases.items():
                 url = fresh()
-                run_module(url, "bench.watch_tasks", str(size.sqlite_tasks), **variables)
+                run_module(url, "bench.watch_tasks", str(_tasks(size)), **variables)
                 with _processor_time() as used:
                     run_module(
                         url, "holdfast", "worker", "bench.watch_tasks:app", "--burst", **variables
                     )
-                costs[case].append(used[0] / size.sqlite_tasks * 1e6)
+                costs[case].append(used[0] / _tasks(size) * 1e6)
                 receiver.got.clear()
     return Watching(store, costs)
 
@@ -74,12 +74,16 @@ def text(found: list[Watching], size: Size) -> str:
         (case, *(f"{median(one.costs[case]):.1f}, {one.share(case):.2f}" for one in found))
         for case in (UNCOUNTED, COUNTED, *SAMPLED)
     ]
-    head = HEAD.format(tasks=size.sqlite_tasks, rounds=_rounds(size))
+    head = HEAD.format(tasks=_tasks(size), rounds=_rounds(size))
     return head + table(("", *(one.store for one in found)), rows)
 
 
 def _rounds(size: Size) -> int:
     return size.rounds * MORE_ROUNDS
+
+
+def _tasks(size: Size) -> int:
+    return size.sqlite_tasks // 2
 
 
 def _cases(receiver: str) -> dict[str, dict[str, str]]:

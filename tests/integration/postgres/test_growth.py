@@ -14,16 +14,19 @@ import pytest
 from tests.kit.servers.postgres import PostgresServer
 
 from holdfast.core.gate import Gate, GateKind
-from holdfast.core.query import Order, TaskFilter
+from holdfast.core.query import Edge, Order, TaskFilter
 from holdfast.core.task import State, TaskId, WorkerId
+from holdfast.stores.columns import as_time
 from holdfast.stores.postgres.connections import Connection as Database
-from holdfast.stores.postgres.listing import Listing, rows_by_end
+from holdfast.stores.postgres.ends import Ends
+from holdfast.stores.postgres.listing import Listing
 from holdfast.stores.postgres.queries import queries
 from holdfast.stores.postgres.store import PostgresStore
 from holdfast.testing.factories import WINDOW, new_task, new_tasks, release, success, worker_info
 
 MANY = 1_000_000
 QUEUED = TaskFilter(states=frozenset({State.QUEUED}))
+DONE = TaskFilter(states=frozenset({State.COMPLETED}))
 
 FILL = """
 INSERT INTO holdfast.worker (
@@ -92,6 +95,7 @@ class Watched:
         return await self._db.fetch(sql, *values)
 
     async def fetchval(self, sql: str, *values: object) -> object:
+        self.pages += await pages(self._db, sql, *values)
         return await self._db.fetchval(sql, *values)
 
 
@@ -125,8 +129,20 @@ async def test_no_verb_walks_a_deep_backlog(store: PostgresStore, db: Database) 
         for order in (Order.LAST_ENDED, Order.FIRST_ENDED):
             watched = Watched(db)
             dead = TaskFilter(states=frozenset({State.DEAD_LETTER}))
-            assert await rows_by_end(watched, sql, dead, 10, None, order)  # type: ignore[arg-type]
+            assert await Ends(watched, sql, dead, 10, None, order).rows()  # type: ignore[arg-type]
             lists[order] = watched.pages
+        ends = {}
+        middle = Edge(TaskId(ended), as_time(int(MANY * 0.1)))
+        for edge, order in product((None, middle), (Order.LAST_ENDED, Order.FIRST_ENDED)):
+            watched = Watched(db)
+            asked_ends = Ends(watched, sql, DONE, 10, edge, order)  # type: ignore[arg-type]
+            found = [row["finished_at"] for row in await asked_ends.rows()]
+            assert found == sorted(found, reverse=order is Order.LAST_ENDED)
+            assert len(found) == 10
+            if edge is not None:
+                step = 1 if order.is_ascending else -1
+                assert found == [int(MANY * 0.1) + step * n for n in range(1, 11)]
+            ends[edge, order] = watched.pages
         deep = {}
         for last, oldest_first in product((None, TaskId(waits)), (False, True)):
             watched = Watched(db)
@@ -146,6 +162,8 @@ async def test_no_verb_walks_a_deep_backlog(store: PostgresStore, db: Database) 
     assert numbers < 3000
     assert ahead < 2000
     assert max(lists.values()) < 2000, lists
+    # To sort all that completed would be some 800,000, with the tasks that belong to them.
+    assert max(ends.values()) < 60_000, ends
     # What waits is looked at if it must be; the history is not, which would be 800,000.
     assert deep[None, False] < 2000, deep
     assert max(deep.values()) < 40_000, deep

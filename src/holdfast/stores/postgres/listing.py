@@ -12,11 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass, fields, replace
 from typing import Final
 
-from holdfast.core.lifecycle import TERMINAL
 from holdfast.core.query import Edge, Order, Page, TaskFilter, page_of
 from holdfast.core.task import TaskId
-from holdfast.stores.columns import in_us
 from holdfast.stores.postgres.connections import Connection
+from holdfast.stores.postgres.ends import Ends
 from holdfast.stores.postgres.filters import (
     BoundStatement,
     Query,
@@ -24,7 +23,6 @@ from holdfast.stores.postgres.filters import (
     bind,
     from_places,
     is_of_ended,
-    narrowed,
     query,
 )
 from holdfast.stores.postgres.lanes import Lanes
@@ -35,10 +33,6 @@ from holdfast.stores.postgres.values import Row, task_of
 _PICKED: Final = 1000
 _SHOWN_IN_PLACES: Final = frozenset({"states", "queue", "priority"})
 """Fields of a filter that a row in a place can answer by itself."""
-_BY_END: Final = {
-    Order.LAST_ENDED: ("last_ended", "pictures_last_ended"),
-    Order.FIRST_ENDED: ("first_ended", "pictures_first_ended"),
-}
 
 
 async def page(
@@ -56,7 +50,7 @@ async def page(
         return Page(tasks=())
     async with snapshot(db, sql):
         if order.is_by_end:
-            rows = await rows_by_end(db, sql, where, limit + 1, edge, order)
+            rows = await Ends(db, sql, where, limit + 1, edge, order).rows()
         else:
             last = None if edge is None else edge.task_id
             listing = Listing(sql, where, limit + 1, last, order.is_ascending)
@@ -64,30 +58,6 @@ async def page(
         known = await lanes.know(db, {row["lane"] for row in rows})
     tasks = [task_of(row, known[row["lane"]]) for row in rows]
     return page_of(tasks, limit=limit, order=order)
-
-
-async def rows_by_end(
-    db: Connection,
-    sql: Queries,
-    where: TaskFilter,
-    limit: int,
-    edge: Edge | None,
-    order: Order,
-) -> list[Row]:
-    """Ended tasks in the order of their ends. Of dead ends an index has them in it; to find the
-    place of one that completed, all that did are sorted.
-    """
-    side = "ended_later_than" if order.is_ascending else "ended_after"
-    more: dict[str, Value] = {}
-    if edge is not None and edge.ended_at is not None:
-        more = {side: in_us(edge.ended_at), "edge": edge.task_id}
-    found = await query(db, sql, narrowed(where, TERMINAL), more=more, by_end=True)
-    if found is None:
-        return []
-    inside, outside = _BY_END[order]
-    bound = bind(found, sql["pictures_of"], sql[inside], sql[outside], limit=limit)
-    rows: list[Row] = await db.fetch(bound.text, *bound.arguments)
-    return rows
 
 
 @dataclass(frozen=True, slots=True)

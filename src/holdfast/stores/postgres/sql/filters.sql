@@ -38,6 +38,10 @@ FROM holdfast.task AS t
 -- name: from_done
 FROM holdfast.done AS d JOIN holdfast.task AS t ON t.id = d.id
 
+-- name: from_ends
+-- The same where nothing is asked of the tasks themselves.
+FROM holdfast.done AS d CROSS JOIN LATERAL (SELECT d.id) AS t
+
 -- name: from_places
 -- When there are few tasks in the places asked for, they are found there and not among all.
 FROM (
@@ -109,6 +113,12 @@ d.id < :done_after::text::uuid
 
 -- name: ended_later_than
 (d.finished_at, d.id) > (:ended_later_than::bigint, :edge::text::uuid)
+
+-- name: ended_since
+d.finished_at >= :ended_since::bigint
+
+-- name: ended_until
+d.finished_at <= :ended_until::bigint
 
 -- name: edge
 d.id <> :edge::text::uuid
