@@ -292,18 +292,17 @@ class Client(QueueVerbs, TreeVerbs, LimitVerbs, EventVerbs, ScheduleVerbs):
         /,
         *,
         dry_run: bool = False,
-        most: int = UNCOUNTED,
         **words: Unpack[FilterKeywords],
     ) -> int:
         """Cancel every matching task that has not ended, and all below it; how many of those that
         match were cancelled or asked.
 
-        With `dry_run` nothing is changed and they are only counted, no further than to `most`;
-        running ones that were asked before are counted too.
+        With `dry_run` nothing is changed and they are only counted; running ones that were asked
+        before are counted too.
         """
         chosen, done = chosen_by(which, words, self.registry.full_name), 0
         if dry_run:
-            return await self._count_in(chosen, UNFINISHED, most)
+            return await self._count_in(chosen, UNFINISHED)
         while True:
             changed = await self._cancel(chosen, limit=SLICE)
             done += len(changed)
@@ -337,20 +336,19 @@ class Client(QueueVerbs, TreeVerbs, LimitVerbs, EventVerbs, ScheduleVerbs):
         *,
         pace: float | None = None,
         dry_run: bool = False,
-        most: int = UNCOUNTED,
         **words: Unpack[FilterKeywords],
     ) -> int:
         """Start matching tasks again, dead letters unless `state` says otherwise; how many.
 
         With `pace` (tasks per second) they become eligible one after another, oldest first. With
-        `dry_run` nothing is changed and they are only counted, no further than to `most`; queued
-        ones that do not wait for their time, and are passed over, are counted too.
+        `dry_run` nothing is changed and they are only counted; queued ones that do not wait for
+        their time, and are passed over, are counted too.
         """
         if pace is not None and not 0 < pace <= 1e6:
             raise InvalidOption("pace", f"expected tasks per second, more than 0, got {pace!r}")
         chosen = dead_unless_told(chosen_by(which, words, self.registry.full_name))
         if dry_run:
-            return await self._count_in(chosen, REQUEUEABLE, most)
+            return await self._count_in(chosen, REQUEUEABLE)
         # What is replayed may end and match again, so the number is fixed before the first step.
         # A pace counts from its first task: it needs one step for all.
         total, done = await self.store.count(chosen, limit=UNCOUNTED), 0
@@ -368,16 +366,16 @@ class Client(QueueVerbs, TreeVerbs, LimitVerbs, EventVerbs, ScheduleVerbs):
         /,
         *,
         dry_run: bool = False,
-        most: int = UNCOUNTED,
         **words: Unpack[FilterKeywords],
     ) -> int:
         """Forget matching tasks for good, dead letters unless `state` says otherwise; how many.
 
-        Tasks that have not ended are left alone. With `dry_run` they are counted, up to `most`.
+        Tasks that have not ended are left alone. With `dry_run` nothing is changed and they are
+        only counted.
         """
         chosen, done = dead_unless_told(chosen_by(which, words, self.registry.full_name)), 0
         if dry_run:
-            return await self._count_in(chosen, TERMINAL, most)
+            return await self._count_in(chosen, TERMINAL)
         while True:
             gone = await self.store.discard(chosen, limit=SLICE)
             done += gone
@@ -459,10 +457,10 @@ class Client(QueueVerbs, TreeVerbs, LimitVerbs, EventVerbs, ScheduleVerbs):
     async def _as_now(self, workers: Sequence[WorkerInfo]) -> Sequence[WorkerInfo]:
         return await as_now(self.store, workers, now=await self.now(), lease=self.settings.lease)
 
-    async def _count_in(self, which: TaskFilter, states: frozenset[State], most: int) -> int:
+    async def _count_in(self, which: TaskFilter, states: frozenset[State]) -> int:
         """How many of the matching tasks are in one of these states."""
         wanted = states if which.states is None else states & which.states
-        return await self.store.count(replace(which, states=wanted), limit=most)
+        return await self.store.count(replace(which, states=wanted), limit=UNCOUNTED)
 
     async def _cancel(self, which: TaskFilter, *, limit: int) -> Sequence[Task]:
         changed = await self.store.cancel(which, limit=limit)

@@ -25,7 +25,7 @@ from tests.kit.servers.account import ServerError
 from tests.kit.servers.debian import package
 
 if TYPE_CHECKING:
-    from playwright.async_api import Page, Route
+    from playwright.async_api import Page, Request
 
 VARIABLE: Final = "CHROMIUM_PATH"
 HERE: Final = ("127.0.0.1", "localhost", "::1")
@@ -62,8 +62,8 @@ class Program:
 
 @dataclass(frozen=True, kw_only=True)
 class Visit:
-    """A page, and what went wrong on it: requests to other machines (they are refused), and errors
-    of its scripts that nobody caught.
+    """A page, and what went wrong on it: requests to other machines (`FLAGS` let none get there),
+    and errors of its scripts that nobody caught.
     """
 
     page: Page
@@ -141,14 +141,11 @@ async def visiting() -> AsyncIterator[Visit]:
             context.set_default_timeout(PATIENCE)
             visit = Visit(page=context.pages[0])
 
-            async def pass_on(route: Route) -> None:
-                if _is_here(route.request.url):
-                    await route.continue_()
-                else:
-                    visit.strays.append(route.request.url)
-                    await route.abort()
+            def note(request: Request) -> None:
+                if not _is_here(request.url):
+                    visit.strays.append(request.url)
 
-            await context.route("**/*", pass_on)
+            context.on("request", note)
             visit.page.on("pageerror", lambda error: visit.errors.append(str(error)))
             try:
                 yield visit

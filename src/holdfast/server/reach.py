@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from holdfast.client import UNCOUNTED, Client
+from holdfast.client import Client
 from holdfast.core.attempt import History
 from holdfast.core.ids import marked
 from holdfast.core.query import Order, Page, TaskFilter
@@ -150,19 +150,19 @@ class Reach:
         await self._refuse_to_steer(task_id)
         return await self._client.retry(task_id)
 
-    async def cancel_many(self, which: TaskFilter, *, dry_run: bool, most: int = UNCOUNTED) -> int:
-        within = self._bounds.within(which)
-        return await self._client.cancel_many(within, dry_run=dry_run, most=most)
+    async def cancel_many(self, which: TaskFilter, *, dry_run: bool) -> int:
+        return await self._client.cancel_many(self._bounds.within(which), dry_run=dry_run)
 
-    async def replay(
-        self, which: TaskFilter, *, pace: float | None, dry_run: bool, most: int = UNCOUNTED
-    ) -> int:
+    async def replay(self, which: TaskFilter, *, pace: float | None, dry_run: bool) -> int:
         within = self._bounds.within(which)
-        return await self._client.replay(within, pace=pace, dry_run=dry_run, most=most)
+        return await self._client.replay(within, pace=pace, dry_run=dry_run)
 
-    async def discard(self, which: TaskFilter, *, dry_run: bool, most: int = UNCOUNTED) -> int:
-        within = self._bounds.within(which)
-        return await self._client.discard(within, dry_run=dry_run, most=most)
+    async def discard(self, which: TaskFilter, *, dry_run: bool) -> int:
+        return await self._client.discard(self._bounds.within(which), dry_run=dry_run)
+
+    async def number(self, which: TaskFilter, *, limit: int) -> int:
+        """How many match, counted no further than to `limit`."""
+        return await self._client.count(self._bounds.within(which), limit=limit)
 
     def may_steer(self, task_id: str) -> bool:
         """Whether it may cancel this task or start it again, if it is there for the token."""

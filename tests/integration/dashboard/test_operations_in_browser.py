@@ -222,7 +222,7 @@ async def test_hostile_words_are_shown_as_they_are(shop: LiveServer, page: Page)
         paths += [f"/queues/{quote(queue, safe='')}"] if queue else []
         word = quote(text, safe="")
         paths += [f"/gates?q={word}", f"/queues?q={word}", f"/workers?queue={word}"]
-        paths += [f"/dead-letters?{name}={word}" for name in ("task_type", "queue", "error_type")]
+        paths += [f"/dead-letters?task_type={word}&queue={word}&error_type={word}"]
 
     for path in paths:
         answer = await page.goto(f"{shop.url}{path}")

@@ -13,12 +13,13 @@ from urllib.parse import parse_qsl, urlencode
 
 from starlette.datastructures import QueryParams
 
+from holdfast.core.lifecycle import REQUEUEABLE, TERMINAL, UNFINISHED
 from holdfast.core.query import Order, TaskFilter
-from holdfast.core.task import TaskId
+from holdfast.core.task import State, TaskId
 from holdfast.dashboard.page import STEER, Done, Form, Page, Shown, View
 from holdfast.dashboard.task_search import Search, in_words, read_search
 from holdfast.dashboard.words import plural
-from holdfast.filters import read_id
+from holdfast.filters import dead_unless_told, read_id
 from holdfast.server.problems import Refused
 from holdfast.server.reach import Reach
 
@@ -33,21 +34,30 @@ OURS: Final = frozenset({"action", "all", "ids", "csrf", "pace", "list"})
 
 
 class Verb(NamedTuple):
-    """An action in words."""
+    """An action in words; only tasks in these states fit."""
 
     title: str
     done: str
     explains: str
+    states: frozenset[State]
 
 
 VERBS: Final = {
     "cancel": Verb(
-        "Cancel", "cancelled", "What has not started ends now; what runs is asked to stop."
+        "Cancel",
+        "cancelled",
+        "What has not started ends now; what runs is asked to stop.",
+        UNFINISHED,
     ),
     "retry": Verb(
-        "Retry", "started again", "What has ended starts anew; what waits for its time starts now."
+        "Retry",
+        "started again",
+        "What has ended starts anew; what waits for its time starts now.",
+        REQUEUEABLE,
     ),
-    "discard": Verb("Discard", "discarded", "They are forgotten for good, with their history."),
+    "discard": Verb(
+        "Discard", "discarded", "They are forgotten for good, with their history.", TERMINAL
+    ),
 }
 
 
@@ -69,7 +79,7 @@ async def read(view: View) -> Shown:
     some = await reach.list(which, limit=EXAMPLES, after=None, order=Order.NEWEST)
     if chosen.is_all and which.created_before is None:
         which = replace(which, created_before=now)
-    count = await _act(reach, chosen.action, which, dry_run=True)
+    count = await _count(reach, chosen.action, which)
     shown = await view.service.view()
     return {
         "verb": VERBS[chosen.action],
@@ -92,7 +102,7 @@ async def act(form: Form) -> Done:
     now = await (await form.verbs()).now()
     which = _which(chosen, chosen.search.which(now))
     pace = _pace(form.words.get("pace", "")) if chosen.action == "retry" else None
-    done = await _act(await form.reach(), chosen.action, which, dry_run=False, pace=pace)
+    done = await _act(await form.reach(), chosen.action, which, pace=pace)
     verb = VERBS[chosen.action]
     says = f"{plural(done, 'task')} {verb.done}." if done else "No task was changed: none fits now."
     back = _list(form, urlencode(parse_qsl(form.words.get("list", ""))))
@@ -121,16 +131,22 @@ def _which(chosen: Chosen, matching: TaskFilter) -> TaskFilter:
     return matching if chosen.is_all else TaskFilter(ids=tuple(chosen.ids))
 
 
-async def _act(
-    reach: Reach, action: str, which: TaskFilter, *, dry_run: bool, pace: float | None = None
-) -> int:
+async def _act(reach: Reach, action: str, which: TaskFilter, *, pace: float | None = None) -> int:
     match action:
         case "cancel":
-            return await reach.cancel_many(which, dry_run=dry_run, most=MOST_COUNTED + 1)
+            return await reach.cancel_many(which, dry_run=False)
         case "discard":
-            return await reach.discard(which, dry_run=dry_run, most=MOST_COUNTED + 1)
+            return await reach.discard(which, dry_run=False)
         case _:
-            return await reach.replay(which, pace=pace, dry_run=dry_run, most=MOST_COUNTED + 1)
+            return await reach.replay(which, pace=pace, dry_run=False)
+
+
+async def _count(reach: Reach, action: str, which: TaskFilter) -> int:
+    """How many it would be about."""
+    meant = which if action == "cancel" else dead_unless_told(which)
+    fit = VERBS[action].states
+    states = fit if meant.states is None else fit & meant.states
+    return await reach.number(replace(meant, states=states), limit=MOST_COUNTED + 1)
 
 
 def many(count: int) -> str:
