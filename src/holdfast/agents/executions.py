@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Final, NamedTuple
 
-from holdfast.agents.executions_of import run_of
+from holdfast.agents.executions_of import fired_before, run_of
 from holdfast.core.execution import DELIVER, Execution, execution_of, steps_said
 from holdfast.core.flow import ScheduledRun
 from holdfast.core.lifecycle import TERMINAL
@@ -82,22 +82,38 @@ class Executions:
         return execution_of(task, run, about, said=said, deliveries=found.tasks)
 
     async def page(self, which: TaskFilter, *, after: str | None, limit: int) -> ExecutionPage:
-        """Those of these tasks that are executions."""
+        """Those of these tasks that are executions: found among the newest, and behind many that
+        are none by what is kept of each run.
+        """
         size, found, left = page_size(limit), list[_Found](), PAGE_BYTES
-        for _ in range(MOST_STEPS):
-            page = await self._store.list(which, limit=min(STEP, size), after=after)
-            for task in page.tasks:
+        pages = self._newest(which, after, min(STEP, size))
+        async for tasks, after in pages:
+            for task in tasks:
                 run = run_of(task)
                 if run is not None:
                     found.append((task, run))
                     left -= len(task.payload) + len(task.result or b"")
                 if len(found) == size or left < 0:
-                    is_last = task is page.tasks[-1] and page.next is None
+                    is_last = task is tasks[-1] and after is None
                     return ExecutionPage(await self._shown(found), None if is_last else task.id)
-            after = page.next
-            if after is None:
-                break
         return ExecutionPage(await self._shown(found), after)
+
+    async def _newest(
+        self, which: TaskFilter, after: str | None, step: int
+    ) -> AsyncIterator[tuple[Sequence[Task], str | None]]:
+        """Pages of tasks, each with what the one behind it begins after."""
+        for _ in range(MOST_STEPS):
+            page = await self._store.list(which, limit=step, after=after)
+            after = page.next
+            yield page.tasks, after
+            if after is None:
+                return
+        assert after is not None
+        fired = await fired_before(self._store, after)
+        while fired:
+            some, fired = fired[:STEP], fired[STEP:]
+            page = await self._store.list(replace(which, ids=tuple(some)), limit=STEP)
+            yield page.tasks, some[-1] if fired else None
 
     async def _shown(self, found: Sequence[_Found]) -> Sequence[Execution]:
         abouts = await self._abouts([run for _, run in found])

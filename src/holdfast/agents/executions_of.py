@@ -13,11 +13,12 @@ from typing import Final
 from holdfast.core.flow import ScheduledRun, flow_of
 from holdfast.core.query import Order, TaskFilter
 from holdfast.core.record import Record
-from holdfast.core.task import Task
+from holdfast.core.task import Task, TaskId
 from holdfast.ports.store import Store
 from holdfast.schedules.occurrence import OCCURRENCE, read_occurrence
 
 PAGE: Final = 500
+MOST_PAGES: Final = 20
 
 
 def run_of(task: Task) -> ScheduledRun | None:
@@ -44,6 +45,20 @@ async def _listed(store: Store, which: TaskFilter) -> AsyncIterator[Task]:
         after = page.next
         if after is None:
             return
+
+
+async def fired_before(store: Store, after: str) -> list[TaskId]:
+    """The runs among the tasks behind this one, newest first; none if there are very many."""
+    found: list[TaskId] = []
+    last: Record | None = None
+    for _ in range(MOST_PAGES):
+        page = await store.records(OCCURRENCE, limit=PAGE, after=last)
+        fired = (read_occurrence(record).task_id for record in page)
+        found += [task_id for task_id in fired if task_id is not None and task_id < after]
+        if len(page) < PAGE:
+            return sorted(found, reverse=True)
+        last = page[-1]
+    return []
 
 
 async def _fired(store: Store, which: TaskFilter) -> AsyncIterator[Task]:
