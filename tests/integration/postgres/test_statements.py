@@ -28,7 +28,7 @@ def test_every_block_is_used_and_every_name_exists() -> None:
     used |= {"waits_or_ended"}  # a further clause of requeues
     used |= {"not_asked", "key_is_free", "newest_first", "newest_done_first", "oldest_done_first"}
     used |= {"last_ended", "first_ended", "pictures_last_ended", "pictures_first_ended"}
-    used |= {"ended_after", "ended_later_than", "edge"}
+    used |= {"ended_after", "ended_later_than", "edge", "ended_since", "ended_until"}
     used |= set(re.findall(r'_ask\("(\w+)"', code))
     used |= {f"vacuum_{table}" for table in ("ready", "run", "waiting", "blocked", "tally")}
     used |= {f"shrink_{table}" for table in ("ready", "run", "waiting", "blocked")}
