@@ -21,6 +21,18 @@ from tests.integration.server.live import LiveServer
 
 from holdfast.schedules.series import Status
 
+FILL: Final = """word => {
+    const kinds = "#main input:not([type]), #main input[type=text], #main textarea";
+    const fields = [...document.querySelectorAll(kinds)];
+    const seen = fields.filter(field => field.checkVisibility());
+    for (const field of seen) {
+        field.value = word;
+        field.dispatchEvent(new Event("input", {bubbles: true}));
+        field.dispatchEvent(new Event("change", {bubbles: true}));
+    }
+    return seen.length;
+}"""
+"""Type a word into every field that can be seen, and say how many there are."""
 ABOUT: Final = (
     "title", "description", "purpose", "category", "delivery_title", "chat_id", "message_id"
 )  # fmt: skip
@@ -243,10 +255,7 @@ async def test_hostile_words_stay_words_in_every_field(dashboard: LiveServer, op
         for word in HOSTILE if path == "/schedules/new" else HOSTILE[:6]:
             await ops.goto(f"{dashboard.url}{path}")
             await ops.evaluate(UNFOLD)
-            fields = ops.locator("#main input:not([type]):visible, #main input[type=text]:visible, "
-                                 "#main textarea:visible")  # fmt: skip
-            for number in range(await fields.count()):
-                await fields.nth(number).fill(word)
+            assert await ops.evaluate(FILL, word)
             await ops.locator("#main").get_by_role("button", name=button, exact=True).click()
             assert await ops.locator(STRANGE).count() == 0, (path, word)
             await expect(ops.get_by_role("navigation", name="Dashboard")).to_be_visible()
