@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import asyncpg
 import pytest
@@ -85,27 +86,52 @@ async def test_children_are_found_by_their_parent_whatever_else_there_is(
     await add(store, parent, *new_tasks(3000), *children, *new_tasks(3000))
     me = await enlist(store)
     await save(store, *map(failure, await claim(store, me, limit=7000)))
+
+    await _expect_an_index_alone("parent_id", TaskFilter(parent_id=parent.id), fresh_database)
+
+    retrying = TaskFilter(parent_id=parent.id, states=frozenset({State.RETRYING}))
+    assert await _pages(store, retrying, Order.OLDEST) == [new.id for new in children]
+    assert await store.count(retrying, limit=100) == 40
+
+
+async def test_tasks_are_found_by_their_keys_whatever_else_there_is(
+    store: PostgresStore, fresh_database: str
+) -> None:
+    keyed = [new_task(unique_key=f"order-{n}", idempotency_key=f"order-{n}") for n in range(100)]
+    await add(store, *new_tasks(3000), *keyed, *new_tasks(3000))
+    me = await enlist(store)
+    await save(store, *map(failure, await claim(store, me, limit=7000)))
+    by_unique_key, by_idempotency_key = (
+        TaskFilter(unique_key="order-17"),
+        TaskFilter(idempotency_key="order-17"),
+    )
+
+    await _expect_an_index_alone("unique_key", by_unique_key, fresh_database)
+    await _expect_an_index_alone("idempotency_key", by_idempotency_key, fresh_database)
+
+    assert await _pages(store, by_unique_key, Order.NEWEST) == [keyed[17].id]
+    assert await _pages(store, by_idempotency_key, Order.OLDEST) == [keyed[17].id]
+    assert await _pages(store, TaskFilter(unique_key="order-170"), Order.NEWEST) == []
+
+
+async def _expect_an_index_alone(column: str, where: TaskFilter, url: str) -> None:
+    """Whatever the states asked for, and however many other tasks there are."""
     sql = queries("holdfast")
-    db = await asyncpg.connect(fresh_database)
+    db = await asyncpg.connect(url)
     try:
         for states in ({*State}, {State.FAILED, State.CANCELLED}, {State.QUEUED}):
-            where = TaskFilter(parent_id=parent.id, states=frozenset(states))
-            found = await filters.query(db, sql, where)
+            found = await filters.query(db, sql, replace(where, states=frozenset(states)))
             assert found is not None
             asked = filters.bind(found, sql["ids_of"], sql["newest_first"], limit=10)
             async with db.transaction():
                 await db.execute(sql["pin"])
                 steps = await db.fetch(f"EXPLAIN {asked.text}", *asked.arguments)
             text = "\n".join(step[0] for step in steps)
-            assert "Index Cond: (parent_id = " in text, text
+            assert f"Index Cond: ({column} = " in text, text
             assert "pkey" not in text, text
             assert "Seq Scan" not in text, text
     finally:
         await db.close()
-
-    retrying = TaskFilter(parent_id=parent.id, states=frozenset({State.RETRYING}))
-    assert await _pages(store, retrying, Order.OLDEST) == [new.id for new in children]
-    assert await store.count(retrying, limit=100) == 40
 
 
 async def test_a_deep_count_is_the_same_as_a_short_one(

@@ -155,6 +155,14 @@ def test_no_hot_statement_walks_a_table(outside: sqlite3.Connection, name: str) 
         (TaskFilter(parent_id=PARENT, states=frozenset({State.FAILED})), CHILDREN),
         (TaskFilter(parent_id=PARENT, states=frozenset({State.RUNNING})), CHILDREN),
         (
+            TaskFilter(unique_key="k", states=frozenset({State.QUEUED})),
+            "SEARCH task USING INDEX task_by_unique_key (unique_key=?)",
+        ),
+        (
+            TaskFilter(idempotency_key="k"),
+            "SEARCH task USING INDEX task_by_idempotency_key (idempotency_key=?)",
+        ),
+        (
             TaskFilter(parent_id=PARENT, ids=(PARENT,)),
             "SEARCH task USING INDEX sqlite_autoindex_task_1 (id=?)",
         ),

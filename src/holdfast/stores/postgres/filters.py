@@ -22,6 +22,7 @@ Value = str | int | list[str]
 
 NOTHING_MORE: Final[Mapping[str, Value]] = MappingProxyType({})
 _FEW: Final = 20_000
+_LEADING: Final = ("ids", "parent_id", "unique_key", "idempotency_key")
 _PLACES: Final = {
     State.QUEUED: ("ready", "waiting"),
     State.RETRYING: ("retrying",),
@@ -97,8 +98,7 @@ def bind(found: Query, *before_and_after: str, **more: Value) -> BoundStatement:
 
 def is_of_ended(where: TaskFilter) -> bool:
     """Whether its query walks ended tasks, as `d`."""
-    is_by_state = where.ids is None and where.parent_id is None
-    return is_by_state and where.states is not None and where.states <= TERMINAL
+    return not _is_led(where) and where.states is not None and where.states <= TERMINAL
 
 
 def from_places(sql: Queries, where: TaskFilter) -> str:
@@ -146,11 +146,14 @@ def _ended(sql: Queries, states: frozenset[State]) -> str:
     return f"({either})"
 
 
+def _is_led(where: TaskFilter) -> bool:
+    """Whether an index leads straight to the few tasks that can match, whatever their states."""
+    return any(getattr(where, name) is not None for name in _LEADING)
+
+
 def _places(where: TaskFilter) -> Sequence[str]:
     """Where the tasks asked for must be, if that is known."""
-    if where.ids is not None or where.parent_id is not None:
-        return ()
-    if not where.states or not where.states <= UNFINISHED:
+    if _is_led(where) or not where.states or not where.states <= UNFINISHED:
         return ()
     return sorted({place for state in where.states for place in _PLACES[state]})
 

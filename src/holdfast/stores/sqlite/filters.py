@@ -16,6 +16,12 @@ from holdfast.stores.sqlite.queries import FILTERS, Value, as_json
 from holdfast.stores.sqlite.values import safe_text
 
 _FEW: Final = 20_000
+_LEADING: Final = {
+    "parent_id": FILTERS["from_children"],
+    "unique_key": FILTERS["from_unique_key"],
+    "idempotency_key": FILTERS["from_idempotency_key"],
+}
+"""Fields with an index that leads straight to the few tasks that can match."""
 _PLACES: Final = {
     State.QUEUED: ("ready", "waiting"),
     State.RETRYING: ("waiting",),
@@ -72,13 +78,14 @@ def _is_one_dead_end(clause: str, words: frozenset[str]) -> bool:
 
 
 def _source(db: sqlite3.Connection, where: TaskFilter) -> str:
-    """Where to look: at the children of a parent, at the places of the states asked for, if few
-    are there, or at all tasks.
+    """Where to look: at the children of a parent, at those with a key, at the places of the states
+    asked for, if few are there, or at all tasks.
 
     Few, because what is found in places must be sorted. Running tasks are always few.
     """
-    if where.parent_id is not None and where.ids is None:
-        return FILTERS["from_children"]
+    led = [source for field, source in _LEADING.items() if getattr(where, field) is not None]
+    if led and where.ids is None:
+        return led[0]
     if where.ids is not None or not where.states or not where.states <= UNFINISHED:
         return FILTERS["from_all"]
     places = sorted({place for state in where.states for place in _PLACES[state]})

@@ -6,6 +6,12 @@ FROM task
 -- name: from_children
 FROM task INDEXED BY task_parent
 
+-- name: from_unique_key
+FROM task INDEXED BY task_by_unique_key
+
+-- name: from_idempotency_key
+FROM task INDEXED BY task_by_idempotency_key
+
 -- name: from_places
 -- When there are few tasks in the places asked for, they are found there and not among all.
 FROM (

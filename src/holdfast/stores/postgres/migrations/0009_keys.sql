@@ -1,0 +1,3 @@
+-- Tasks are found by their keys, long after these may be used again. Tasks without one are not in it.
+CREATE INDEX task_unique_key ON holdfast.task (unique_key, id) WHERE unique_key IS NOT NULL;
+CREATE INDEX task_idempotency_key ON holdfast.task (idempotency_key, id) WHERE idempotency_key IS NOT NULL;
