@@ -31,6 +31,7 @@ from holdfast.mirror.firestore import FirestoreDocuments
 from holdfast.ports.mirror import KEEP, Truth
 from holdfast.testing.eventually import eventually
 
+RUNS = "tasks/soon/executions"
 NOON = datetime(2026, 3, 2, 12, 0, 0, 123456, tzinfo=UTC)
 
 
@@ -247,7 +248,7 @@ async def test_schedules_and_runs_of_an_app_arrive(
 
             await book.delete("soon")
             await eventually(lambda: _is_empty(client.collection("tasks")), within=30)
-            await eventually(lambda: _is_empty(client.collection_group("executions")), within=30)
+            await eventually(lambda: _is_empty(client.collection(RUNS)), within=30)
 
 
 @asynccontextmanager
@@ -263,8 +264,7 @@ async def at_work(app: Holdfast) -> AsyncIterator[None]:
 
 
 async def _completed(client: AsyncClient) -> list[Any]:
-    found = client.collection_group("executions").stream()
-    shown = [document.to_dict() async for document in found]
+    shown = [document.to_dict() async for document in client.collection(RUNS).stream()]
     return [each for each in shown if each and each["status"] == "completed"]
 
 
