@@ -166,12 +166,15 @@ class ConnectionThread(ABC, Generic[C]):
             loop.close()
 
     async def _live(self) -> None:
-        """Until it is told to stop, however often; then nothing of it is left."""
+        """Until it is told to stop, however often; then nothing of it is left, nor of what other
+        threads began meanwhile.
+        """
         keeping = asyncio.create_task(self._keep())
         await self._stopping.wait()
-        me = asyncio.current_task()
-        await end({keeping, *(task for task in asyncio.all_tasks() if task is not me)})
+        await end({keeping})
         self._drop(ConnectionError("closed"))
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            await end(others)
         await asyncio.sleep(0)
 
     def _end(self) -> None:

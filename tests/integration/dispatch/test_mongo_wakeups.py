@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 
 import pytest
 from pymongo import AsyncMongoClient
+from pymongo.errors import PyMongoError
 from tests.integration.mongo.watching import Watch, name_of
 from tests.kit.servers.mongo import MongoServer, MoodyServer
 
@@ -22,6 +23,7 @@ from holdfast.dispatch import sleepers
 from holdfast.ports.dispatcher import Dispatcher, Listener
 from holdfast.settings import Settings
 from holdfast.stores.mongo.store import MongoStore
+from holdfast.stores.mongo.watching import Watching
 from holdfast.testing.eventually import eventually
 from holdfast.testing.factories import WINDOW, new_task, new_tasks
 from holdfast.wiring import open_dispatcher
@@ -261,6 +263,22 @@ async def test_a_worker_is_woken_after_the_server_was_killed_and_came_back(
                 own_mongo.restart()
             else:
                 await asyncio.sleep(1.0)  # the last look after going to sleep
+
+
+async def test_a_stream_that_broke_off_says_so_whatever_the_driver_would_make_of_it(
+    own_mongo: MongoServer,
+) -> None:
+    watching = Watching(own_mongo.url("shop"))
+    stream = await watching.watch(None)
+    own_mongo.restart()
+    async with MongoStore(own_mongo.url("shop")) as store:
+        await submit(store, "mail")  # before anybody looked whether the stream still flows
+
+        with pytest.raises(PyMongoError):
+            await stream.heard()
+
+    await stream.close()
+    await watching.close()
 
 
 async def test_the_doctor_says_how_workers_are_woken(fresh_mongo: str, store: MongoStore) -> None:

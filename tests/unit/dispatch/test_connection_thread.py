@@ -51,3 +51,27 @@ async def test_a_thread_that_is_told_to_stop_twice_at_once_ends_in_order() -> No
     assert thread._thread is not None
     assert not thread._thread.is_alive()
     assert loop.is_closed()
+
+
+async def test_what_begins_while_it_ends_is_ended_too() -> None:
+    thread = Thread(every=60.0, within=5.0, calls=Calls(apart=0.0, in_vain=0.0))
+    assert await thread.is_up()
+    first: list[asyncio.Task[None]] = []
+    begun: list[asyncio.Task[bool]] = []
+
+    async def begin_another_at_the_end() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            begun.append(asyncio.create_task(asyncio.Event().wait()))
+
+    async def begin() -> None:
+        first.append(asyncio.create_task(begin_another_at_the_end()))
+        await asyncio.sleep(0)
+
+    beginning = thread._run(begin())
+    assert beginning is not None
+    await asyncio.wrap_future(beginning)
+    await thread.close()
+
+    assert [one.cancelled() for one in begun] == [True]

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from pymongo.asynchronous.change_stream import AsyncChangeStream
+from pymongo.asynchronous.command_cursor import AsyncCommandCursor
 from pymongo.errors import OperationFailure, PyMongoError
 
 from holdfast.asyncio_tools.cancel import end
@@ -45,8 +45,11 @@ class Watching:
         database = self._client[self._address.database]
         with explained(self._address.shown):
             try:
-                found = await database.watch(
-                    calls(self._address, queues), max_await_time_ms=_AWAIT_MS
+                # Not `watch`: the driver would go on by itself where a stream broke off, and never
+                # say that a server which lost its history has left out what came meanwhile.
+                found = await database.aggregate(
+                    [{"$changeStream": {}}, *calls(self._address, queues)],
+                    maxAwaitTimeMS=_AWAIT_MS,
                 )
             except OperationFailure as error:
                 if is_away(error):
@@ -66,7 +69,7 @@ class Watching:
 class Stream:
     """One open change stream. One reader at a time."""
 
-    def __init__(self, stream: AsyncChangeStream[Document]) -> None:
+    def __init__(self, stream: AsyncCommandCursor[Document]) -> None:
         self._stream = stream
         self._next: asyncio.Task[Any] | None = None
 
