@@ -234,14 +234,17 @@ async def test_who_settles_tasks_sweeps_up_behind_them_without_being_asked(
                 claims = await claim(store, me.id, limit=4_000)
                 assert not await store.save([success(each) for each in claims])
 
-        sizes = []
+        sizes, passed = [], []
         for number in (1, 2, 3):
             await pass_through(13)
+            passed.append(13)
             while not await were_vacuumed(db, ["ready", "run", "tally"], number):
                 await pass_through(1)
+                passed[-1] += 1
             sizes.append(await db.fetchval(HOT_TABLES))
 
-        assert sizes[-1] < 2 * sizes[0]  # three times as many tasks
+        # Three times as many tasks, and room for those between two sweeps, which may come late.
+        assert sizes[-1] < 2 * sizes[0] * max(passed) / passed[0]
         assert await db.fetchval("SELECT count(*) FROM holdfast.tally") < 150
 
 
