@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -72,15 +73,14 @@ def test_wall_times_are_those_of_dateutil(case: Case) -> None:
     assume("BYWEEKNO" not in case.text or "BYDAY" in case.text)
     days = re.search("BYDAY=([^;]*)", case.text)
     assume(days is None or len({len(each) > 2 for each in days[1].split(",")}) == 1)
+    schedule = schedule_of(replace(case, tz="UTC"))
+    # What never runs, dateutil would look for until the year 9999: that took up to a minute.
+    assume(schedule is not None)
+    assert schedule is not None
     horizon = case.dtstart + timedelta(days=min(case.days, 1000))
     expected = rrulestr(case.text, dtstart=case.dtstart).between(
         case.dtstart, horizon - timedelta(seconds=1), inc=True
     )
-    try:
-        schedule = Schedule.rrule(case.text, dtstart=case.dtstart, tz="UTC")
-    except InvalidOption:
-        assert expected == []
-        return
 
     found = runs_of(schedule, horizon.replace(tzinfo=UTC))
 
