@@ -7,7 +7,7 @@ from dataclasses import replace
 from holdfast.assistant.once import clock_of, shifted
 from holdfast.assistant.plan import Refused
 from holdfast.assistant.present import Present
-from holdfast.assistant.slots import Amount, Clock, Day, Half, Line, Nth, Slots
+from holdfast.assistant.slots import ANY_DAY, Amount, Clock, Day, Half, Line, Nth, Slots
 
 _DAILY = Amount(number=1, unit="day")
 
@@ -131,10 +131,11 @@ def _days_of_recurrence(line: Line, held: Line) -> Line:
     if held.every.unit == "week" and all(d.kind == "weekday" and d.shift is None for d in days):
         weekdays = tuple(sorted({d.weekday for d in days if d.weekday is not None}))
         return replace(line, days=(), every=held.every, weekdays=weekdays)
-    if held.every.unit == "month":
+    if held.every.unit == "month" or (held.every.unit == "year" and held.monthdays):
         monthdays = tuple(d.day for d in days if d.kind == "monthday" and d.day and d.shift is None)
         if len(monthdays) == len(days):
-            return replace(line, days=(), every=held.every, monthdays=monthdays)
+            return replace(line, days=(), every=held.every, monthdays=monthdays, months=held.months)
+    if held.every.unit == "month":
         nths = tuple(_nth(each) for each in days)
         return replace(line, days=(), every=held.every, nths=nths)
     if held.every.unit == "year" and all(d.kind == "date" and d.year is None for d in days):
@@ -144,7 +145,7 @@ def _days_of_recurrence(line: Line, held: Line) -> Line:
 
 def _nth(day: Day) -> Nth:
     if day.kind == "edge" and day.unit == "month":
-        return Nth(number=day.number, weekday=8)
+        return Nth(number=day.number - day.before, weekday=ANY_DAY)
     if day.kind != "nth" or day.weekday is None:
         raise Refused("contradiction", "recurrence", "date")
     return Nth(number=day.number, weekday=day.weekday)
@@ -157,11 +158,34 @@ def moved(old: Slots, shift: tuple[Amount, ...], present: Present, at: Present) 
     short = all(each.unit in ("minute", "hour") for each in shift)
     if old.recurs:
         if not short:
-            raise Refused("contradiction", "recurrence", "date")
+            return replace(old, lines=tuple(_on_other_days(line, shift) for line in old.lines))
         return replace(old, lines=tuple(_moved_line(line, shift) for line in old.lines))
     wall = shifted(at.wall, shift, present)
     day = Day(kind="date", year=wall.year, month=wall.month, day=wall.day)
     return replace(old, lines=(Line(days=(day,), times=(clock_of(wall),)),))
+
+
+def _on_other_days(line: Line, shift: tuple[Amount, ...]) -> Line:
+    """The days of a recurrence moved by days or weeks, where that is clear for all of them."""
+    sizes = {"day": 1, "week": 7}
+    if line.every is None or line.nths or any(each.unit not in sizes for each in shift):
+        raise Refused("contradiction", "recurrence", "date")
+    by = sum(each.number * sizes[each.unit] for each in shift)
+    if line.every.unit == "week" and line.weekdays:
+        return replace(line, weekdays=tuple(sorted((each + by) % 7 for each in line.weekdays)))
+    days = tuple(each + by for each in line.monthdays)
+    if (
+        not days
+        or line.yearly
+        or any(not _is_in_each_month(*each) for each in zip(line.monthdays, days, strict=True))
+    ):
+        raise Refused("contradiction", "recurrence", "date")
+    return replace(line, monthdays=days)
+
+
+def _is_in_each_month(day: int, moved: int) -> bool:
+    """Whether a day of the month and the one that it is moved to are there in every month."""
+    return 1 <= moved <= 28 if day > 0 else -28 <= moved <= -1
 
 
 def _moved_line(line: Line, shift: tuple[Amount, ...]) -> Line:

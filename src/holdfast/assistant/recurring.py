@@ -360,6 +360,8 @@ def excluded(
 
 def _dates(day: Day, present: Present) -> list[date]:
     first = resolve_day(day, present.today, lambda each: each >= present.today)
+    if first < present.today:  # "except the 1st of the month": of which one?
+        raise Refused("not_understood", "recurrence", "date")
     dates = [first]
     if day.kind == "holiday" and day.name and is_known(day.name) and not day.before:
         more = (in_year(day.name, first.year + ahead) for ahead in range(1, 5))

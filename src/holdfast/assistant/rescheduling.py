@@ -44,7 +44,9 @@ def says_amount(request: UpdateRequest) -> tuple[Amount, ...] | None:
     s = request.s
     for at in range(len(s.items)):
         found = read_amounts(s, at)
-        if found is None or at in request.mention.words or s.has(at - 1, "every", "in"):
+        if found is None or at in request.mention.words:
+            continue
+        if at - 1 not in request.mention.words and s.has(at - 1, "every", "in"):
             continue
         if any(p.start <= at < p.end and p.kind == "times" for p in request.words.phrases):
             continue

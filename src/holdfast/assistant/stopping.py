@@ -81,6 +81,9 @@ def skipped(request: UpdateRequest, task: Mapping[str, Json] | None) -> dict[str
         if each.kind == "weekdays":
             wanted = cast("tuple[int, ...]", each.value)
             days += [Day(kind="weekday", weekday=weekday) for weekday in wanted]
+        elif each.kind == "months":
+            months = cast("tuple[int, ...]", each.value)
+            days += [Day(kind="unclear", unit="month", month=month) for month in months]
     runs: list[datetime] = []
     for day in cast("list[Day]", days):
         runs += _runs_on(day, request, task, present)
@@ -101,7 +104,10 @@ def _runs_on(
     day: Day, request: UpdateRequest, task: Mapping[str, Json], present: Present
 ) -> list[datetime]:
     if day.kind == "unclear":
-        first, behind = (midnight(each) for each in period(day.unit, day.shift or 0, present.today))
+        shift = day.shift or 0
+        if day.month is not None:
+            shift = (day.month - present.today.month) % 12
+        first, behind = (midnight(each) for each in period(day.unit, shift, present.today))
     else:
         first = midnight(resolve_day(day, present.today, lambda each: each >= present.today))
         behind = first + DAY

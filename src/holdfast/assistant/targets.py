@@ -66,6 +66,7 @@ def _matched(s: Stream, title: str) -> tuple[frozenset[int], float]:
     content = [each for each in wanted if not _is_generic(s, each)] or wanted
     if not content:  # a title in another script
         return frozenset(), 0.0
+    joined = {one + other: {one, other} for one, other in pairwise(wanted)}
     found: set[int] = set()
     hit: set[str] = set()
     for place, item in enumerate(s.items):
@@ -76,19 +77,38 @@ def _matched(s: Stream, title: str) -> tuple[frozenset[int], float]:
         if s.word(place, "op") == "rename" and s.has(place + 1, "det", "pronoun"):
             continue  # "call the grandma one …"
         for word in content:
-            if _names(s, place, word):
+            if _names(s, place, word) or _joined_text(s, place) == word:
                 found.add(place)
                 hit.add(word)
+        if item.text in joined:  # "the backup" of "Back up the laptop"
+            found.add(place)
+            hit |= joined[item.text] & set(content)
     found -= {n for n in found if _is_channel(s, n) and n + 1 not in found}
     found = _together(s, {n for n in found if n < _new_title_at(s)})
     if len(hit) < len(content) and all(s.has(n, "op") for n in found):
         return frozenset(), 0.0  # "call it off" does not name the task "Call Grandma"
     # Words of the title that any task may have ("reminder") count only beside others.
     rest = [each for each in wanted if each not in content]
-    last = max(found, default=0)
+    rest += ["-"]  # "flight check-in"
     extra = {n for n, item in enumerate(s.items) if hit and item.text in rest}
-    extra = {n for n in extra if n < last or s.has(n, "task_noun", "generic")}
-    return frozenset(found | extra if hit else ()), len(hit) + 0.1 * len(hit) / len(content)
+    is_whole = len(hit) == len(content)
+    return frozenset(_with_neighbours(found, extra)), len(hit) + 0.1 * is_whole
+
+
+def _joined_text(s: Stream, place: int) -> str | None:
+    """ "back up" as the "backup" of a title: one phrase, or a word with the next one."""
+    text = s.text(place)
+    return text.replace(" ", "").replace("-", "") if " " in text or "-" in text else None
+
+
+def _with_neighbours(found: set[int], small: set[int]) -> set[int]:
+    """Small words of a title belong to its name right beside the others: "pay the rent", and not
+    the "the" of "move the rent to the 5th".
+    """
+    grown = set(found)
+    while more := {n for n in small - grown if {n - 1, n + 1} & grown}:
+        grown |= more
+    return grown
 
 
 @lru_cache(maxsize=1024)

@@ -94,6 +94,13 @@ class UpdateRequest:
         first = next((n for n in self.free if not self.s.has(n, "lead", "filler", "comma")), 0)
         return self.s.has(first, "det")
 
+    def ends_at(self, place: int) -> bool:
+        """Whether nothing but politeness stands from there on."""
+        s = self.s
+        return all(
+            s.has(n, "tail") or s.items[n].shape == "mark" for n in range(place, len(s.items))
+        )
+
     @property
     def is_definite(self) -> bool:
         """ "the sales digest at 9:15": its whole title behind "the", and no recurrence."""
@@ -121,7 +128,7 @@ class UpdateRequest:
     @property
     def names_a_run(self) -> bool:
         """Whether it speaks of single runs: "the next one", "tomorrow"."""
-        days = any(p.kind in ("day", "within", "weekdays") for p in self.words.phrases)
+        days = any(p.kind in ("day", "within", "weekdays", "months") for p in self.words.phrases)
         return bool(self.words.days) or days or self.has("next_run")
 
     @property

@@ -31,6 +31,8 @@ from holdfast.assistant.update_requests import UpdateRequest
 
 Json = Any
 _FOR_ALL: Final = ("pause", "resume", "cancel", "run_now", "deliver", "skip")
+_MOVES: Final = ("change", "move", "shift", "postpone", "push", "delay", "bump", "push back")
+_STOPS: Final = ("pause", "resume", "cancel", "skip")
 _UNKNOWN: Final = "unknown"
 """An operation on a task that does not exist, or on one that is not clear."""
 _SCHEDULE: Final = frozenset({"every", "sub", "weekdays", "yearly", "ntimes"})
@@ -48,7 +50,8 @@ def read_update(
     replaces = trimmed is not sentence
     request = _request(trimmed, tasks, focus, now, tz, whole, replaces)
     operation = _operation(request)
-    if operation in (None, _UNKNOWN):
+    hurries = operation == "reschedule" and request.has("op_now")  # "don't wait for Monday, …"
+    if operation in (None, _UNKNOWN) or hurries:
         shorter = without_asides(trimmed, request.mention.words)
         if shorter is not trimmed:
             second = _request(shorter, tasks, focus, now, tz, whole, replaces)
@@ -135,7 +138,8 @@ def _of_runs(request: UpdateRequest, said: str | None) -> str | None:
     if said in (None, "deliver") and now:
         return "run_now"
     if said is None:
-        return "reschedule" if _says_other_time(request) else None
+        dropped = request.denies and request.drops_weekdays and request.referred
+        return "reschedule" if dropped or _says_other_time(request) else None
     if said == "deliver":
         if says_amount(request) is not None:
             return "reschedule" if request.referred_or_focused else None
@@ -147,7 +151,9 @@ def _of_runs(request: UpdateRequest, said: str | None) -> str | None:
 def _is_new(request: UpdateRequest, said: str | None) -> bool:
     """Whether it opens with a schedule and goes on with what to do: "every day at 9 run …"."""
     words = request.words
-    if request.changes or request.has("one_word", "called"):
+    if request.changes or request.denies or request.has("one_word", "called"):
+        return False
+    if says_amount(request) is not None:
         return False
     if not request.mention.named or request.has("points_at"):
         return False
@@ -280,6 +286,10 @@ def _names_no_task(request: UpdateRequest, said: str | None) -> bool:
     words = request.words
     if words.verb is None or said is None:
         return request.has("one_word") and not request.mention.named and request.points_first
+    if request.tasks and words.leads and not request.timed and said in _STOPS:
+        return True  # "cancel the yoga class", which is none of the tasks
+    if words.leads and said == "reschedule" and _changes_time(request):
+        return True  # "change the swim lesson to 5pm", which is none either
     if request.mention.named:
         return all(names_task(request.s, n, request.tasks) for n in words.leftover)
     if request.s.text(words.verb) == "reschedule":
@@ -288,6 +298,16 @@ def _names_no_task(request: UpdateRequest, said: str | None) -> bool:
         return said in ("pause", "resume", "skip", "reschedule") or not request.timed
     owned = not request.timed or bool(words.days)
     return said in ("pause", "resume", "skip") and owned
+
+
+def _changes_time(request: UpdateRequest) -> bool:
+    """ "change … to 5pm": a verb of change right before a new time, and nothing behind it."""
+    s, words = request.s, request.words
+    if s.pack.name != "en" or words.verb is None or s.text(words.verb) not in _MOVES:
+        return False
+    last = words.phrases[-1] if words.phrases else None
+    first = words.phrases[0].start if words.phrases else 0
+    return last is not None and s.text(first - 1) == "to" and request.ends_at(last.end)
 
 
 def _answer(request: UpdateRequest, operation: str) -> dict[str, Json]:

@@ -283,6 +283,8 @@ def read_length(s: Stream, at: int) -> Reading | None:
         place = at + 1
     if s.has(place, "num") and s.has(place + 1, "times"):
         return [("count", s.number(place))], place + 2
+    if s.has(place, "num") and s.has(place + 1, "parts"):  # "for 4 nights"
+        return [("length", Amount(number=s.number(place) or 0, unit="day"))], place + 2
     amounts = read_amounts(s, place)
     if amounts is None and s.has(place - 1, "next") and s.word(place, "unit") in ("minute", "hour"):
         unit = cast("Unit", s.word(place, "unit"))

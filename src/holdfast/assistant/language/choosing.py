@@ -14,6 +14,7 @@ from holdfast.assistant.language.stream import Phrase, Stream
 from holdfast.assistant.slots import Amount, Trouble
 
 _DAYS: Final = frozenset({"day", "weekdays", "nths", "monthdays", "yearly", "every"})
+_NAMED_DAYS: Final = _DAYS - {"every", "yearly"}
 _TIMES: Final = frozenset({"times", "window", "part", "business"})
 _STEPS: Final = frozenset({"sub", "minutes"})
 _BOUNDS: Final = frozenset({
@@ -48,11 +49,18 @@ def choose(s: Stream) -> Choice:
     primary = max(candidates, key=lambda each: (_score(s, each), -each.start))
     if _score(s, primary) < 0:
         return Choice((), _bound_alone(candidates) or _unread(s, found))
+    if _is_epithet(s, primary):
+        own = [c for c in candidates if c is not primary and _says_how_often(c)]
+        if own and _interval(primary) > 1:
+            return Choice((), "contradiction")
+        primary = max(own, key=lambda each: _score(s, each), default=primary)
     chosen = [primary]
     for each in found:
         if each is not primary and _adds(s, chosen, each):
             chosen.append(each)
     phrases = sorted((p for c in chosen for p in c.phrases), key=lambda p: (p.start, p.end))
+    if _is_epithet(s, primary) and any(p.kind in ("times", "window") for p in phrases):
+        phrases = [p for p in phrases if p.kind != "part"]  # "nightly build at 2am"
     return Choice(tuple(phrases), _beside(s, chosen))
 
 
@@ -102,6 +110,21 @@ def _score(s: Stream, cluster: Cluster) -> int:
     return score
 
 
+def _is_epithet(s: Stream, cluster: Cluster) -> bool:
+    """ "weekly review, Sundays 6pm": how often is part of a name, on which days comes later."""
+    lone = cluster.kinds <= {"every", "part"} and s.has(cluster.start, "freq")
+    return lone and cluster.front and (s.is_plain(cluster.end) or s.has(cluster.end, "numbered"))
+
+
+def _says_how_often(cluster: Cluster) -> bool:
+    """ "every Friday at 4pm", and not "Fridays at 4pm"."""
+    return "every" in cluster.kinds and not cluster.is_weak and bool(cluster.kinds - {"every"})
+
+
+def _interval(cluster: Cluster) -> int:
+    return max(p.value.number for p in cluster.phrases if isinstance(p.value, Amount))
+
+
 def _adds(s: Stream, chosen: list[Cluster], other: Cluster) -> bool:
     """Whether another cluster says what the chosen ones leave open."""
     if other.is_weak or other.kinds & {"trouble", "past", "shift"}:
@@ -119,6 +142,11 @@ def _adds(s: Stream, chosen: list[Cluster], other: Cluster) -> bool:
         return _facets(held) > frozenset() and (other.last or other.front)
     if kinds == {"every"} and held & {"day", "monthdays", "nths"} and not held & _RECURS:
         return other.last
+    epithet = _is_epithet(s, chosen[0]) and len(chosen) == 1
+    if epithet and kinds & _NAMED_DAYS and (other.last or other.phrases[0].marked):
+        return True
+    if epithet:
+        held -= {"part"}
     if _facets(kinds) & _facets(held) or not (other.front or other.last or kinds & _RECURS):
         return False
     if any(p.kind == "times" and not p.marked for p in other.phrases) and not other.front:
@@ -185,11 +213,14 @@ def _waits(s: Stream, at: int) -> bool:
     if not s.has(at, "before", "after") or s.has(at - 1, "unit", "ord", "num"):
         return False
     # "after the meeting", "before my flight": no time stands behind.
-    return s.has(at + 1, "det", "one") and s.is_plain(at + 2)
+    owned = s.has(at + 1, "det", "one") and s.is_plain(at + 2)
+    return owned or (s.has(at + 1, "aside") and s.text(at + 1).startswith("the "))
 
 
 def _opens(s: Stream, at: int) -> bool:
-    return all(s.has(n, "lead") or s.items[n].shape == "mark" for n in range(at))
+    """Whether nothing but an opening stands before: "please", "right" of "right after"."""
+    stressed = at - 1 if s.text(at - 1) in ("right", "just", "straight", "shortly") else at
+    return all(s.has(n, "lead") or s.items[n].shape == "mark" for n in range(stressed))
 
 
 def _unread(s: Stream, found: list[Cluster]) -> Trouble | None:

@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
-from holdfast.assistant.language.lexicon import Value
 from holdfast.assistant.language.stream import Reading, Stream
 from holdfast.assistant.language.terse_times import is_dashed, is_terse
-from holdfast.assistant.slots import Amount, Clock, Half, Part, Window
+from holdfast.assistant.slots import Clock, Half, Part, Window
 
 _Clock = tuple[Clock, int]
 _COUNTING = ("numbered", "month", "of", "and", "comma", "det", "one", "about")
@@ -157,8 +156,10 @@ def _joined(s: Stream, at: int, hour: int) -> _Clock | None:
     if minutes is None or not 10 <= minutes <= 59 or not 1 <= hour <= 12:
         return None
     spelled = s.items[at + 1].shape == "word" or s.has(at + 2, "ampm")
-    if not spelled or s.has(at + 2, "unit", "times", "past", "clock_to"):
+    if not spelled or s.has(at + 2, "unit", "times", "past"):
         return None
+    if s.has(at + 2, "clock_to") and s.has(at + 3, "num") and not s.has(at - 1, "from", "between"):
+        return None  # "at one, thirty to two"
     return Clock(hour=hour, minute=minutes), at + 2
 
 
@@ -254,6 +255,8 @@ def _part_first(s: Stream, place: int, part: Part) -> _Clock:
     if s.word(behind, "part") in ("midnight", "noon") and part in ("night", "afternoon"):
         hour = 12
         return Clock(hour=hour, part=part), behind + 1
+    if s.has(behind, "one") and s.pack.name == "hi" and not s.has(behind + 1, "oclock"):
+        return Clock(part=part), place + 1  # "रात को एक कहानी"
     found = read_clock(s, behind, bare=behind > place + 1 or s.pack.name in ("hi", "zh"))
     if found is None or (found[0].hour or 0) > 99:
         return Clock(part=part), place + 1
@@ -341,6 +344,8 @@ def _may_be_bare(s: Stream, at: int, *, comma: bool) -> bool:
 
 def _starts_else(s: Stream, start: int, end: int) -> bool:
     """A part of the day after "and" may begin another clause: "at 9 and evening walks"."""
+    if s.word(start, "part") in ("noon", "midnight", "end_of_day") or s.has(start - 1, "at"):
+        return False
     return (
         end == start + 1
         and s.has(start, "part")
@@ -387,71 +392,6 @@ def _window(s: Stream, first: Clock, last: Clock) -> Window:
     if s.pack.written_hours and said_once and one is not None and other is not None:
         last = replace(last, part=first.part, written=False) if one % 12 < other < 12 else last
     return Window(start=first, end=last)
-
-
-def read_minutes(s: Stream, at: int) -> Reading | None:
-    """Minutes past every hour: "on the hour", "at 10 past", "at :15 and :45", "at minute 5"."""
-    if s.has(at, "on_the_hour"):
-        known: list[tuple[str, Value]] = [("minutes", (s.number(at, "on_the_hour") or 0,))]
-        if {"every", "each"} & set(s.text(at).split()) and not s.has(at - 1, "sub", "unit"):
-            known.append(("sub", Amount(number=1, unit="hour")))
-        return known, at + 1
-    place = s.skip(at, "at")
-    found: list[int] = []
-    end = place
-    while len(found) < 12:
-        one = _minute(s, end if not found else s.skip(end, "and", "comma"), first=not found)
-        if one is None:
-            break
-        found.append(one[0])
-        end = one[1]
-    if not found:
-        return None
-    hourly = s.word(end - 1, "unit") == "hour" and (
-        s.has(end - 2, "every") or not any(s.has(n, "every", "freq") for n in range(len(s.items)))
-    )
-    step: list[tuple[str, Value]] = [("sub", Amount(number=1, unit="hour"))] if hourly else []
-    return [("minutes", tuple(found)), *step], end
-
-
-def _minute(s: Stream, at: int, *, first: bool) -> tuple[int, int] | None:
-    at = s.skip(at, "at") if not first else at
-    if (listed := _listed_minute(s, at)) is not None:
-        return listed
-    if s.text(at) == ":" and s.has(at + 1, "num") and s.items[at + 1].glued:
-        return s.number(at + 1) or 0, at + 2
-    if s.word(at, "unit") == "minute" and s.has(at + 1, "num"):
-        return s.number(at + 1) or 0, at + 2
-    place = s.skip(at, "one")
-    value = 30 if s.has(place, "half") else s.number(place, "quarter") or s.number(place)
-    if value is None or value > 59:
-        return None
-    place += 1
-    if s.word(place, "unit") == "minute":
-        place += 1
-    hour = s.skip(place + 1, "det", "every")
-    named = s.word(hour, "unit") == "hour"
-    if s.has(place, "past") and not s.has(s.skip(place + 1, "det"), "num", "part"):
-        return value, hour + 1 if named else place + 1
-    if s.has(place, "clock_to") and named and hour > place + 1 and value:
-        return 60 - value, hour + 1
-    return None
-
-
-def _listed_minute(s: Stream, at: int) -> tuple[int, int] | None:
-    """The first of "5, 25 and 45 minutes past the hour", of which only the last says so."""
-    place = at
-    for _ in range(12):
-        if not s.has(place, "num", "quarter", "half"):
-            return None
-        end = s.skip(place + 1, "and", "comma", "at")
-        if end == place + 1:
-            break
-        place = end
-    if place == at or _minute(s, place, first=False) is None:
-        return None
-    value = s.number(at)
-    return None if value is None or value > 59 else (value, at + 1)
 
 
 def read_fields(s: Stream, at: int) -> Reading | None:

@@ -94,8 +94,8 @@ def _times_per(s: Stream, at: int, place: int, number: int) -> Reading | None:
         if found is not None:
             return found
     behind = s.skip(place, "one", "every", "per", "det")
-    unit = s.word(behind, "unit")
-    if behind > place and unit is not None:
+    unit = "quarter" if s.text(place) == "a quarter" else s.word(behind, "unit")
+    if unit is not None and (behind > place or s.text(place) == "a quarter"):
         made = amount(1, unit)
         if made is None:
             return None

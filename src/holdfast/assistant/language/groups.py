@@ -126,10 +126,8 @@ def _first_kind(rest: Sequence[Phrase], kinds: frozenset[str]) -> bool:
 def _put(s: Stream, group: Group, phrase: Phrase, previous: Phrase | None) -> None:
     value: Any = phrase.value
     kind = phrase.kind
-    if kind == "times" and _names_hours(s, group, phrase):
-        group.times = [replace(each, part=group.times[0].part, written=False) for each in value]
-    elif kind == "times" and _names_part(s, group, phrase):
-        group.times = _with_late_part(group.times, value[0].part)
+    if kind == "times":
+        _put_times(s, group, phrase)
     elif kind in _LISTS:
         getattr(group, kind).extend(value)
     elif kind in _SINGLES:
@@ -150,6 +148,18 @@ def _put(s: Stream, group: Group, phrase: Phrase, previous: Phrase | None) -> No
             group.weekdays.append((0, 1, 2, 3, 4))
 
 
+def _put_times(s: Stream, group: Group, phrase: Phrase) -> None:
+    clocks = cast("tuple[Clock, ...]", phrase.value)
+    if _names_hours(s, group, phrase):
+        group.times = [replace(each, part=group.times[0].part, written=False) for each in clocks]
+    elif not _names_part(s, group, phrase):
+        group.times.extend(clocks)
+    elif _is_open(group.times[-1]):
+        group.times = _with_late_part(group.times, clocks[0].part)
+    elif not _agrees(group.times[-1], clocks[0].part):
+        raise Unclear("contradiction")
+
+
 def _names_hours(s: Stream, group: Group, phrase: Phrase) -> bool:
     """ "every evening next week at 8": the hours of a part of the day that was said before."""
     if len(group.times) != 1 or group.times[0].hour is not None or _is_joined(s, phrase.start):
@@ -163,11 +173,21 @@ def _is_joined(s: Stream, at: int) -> bool:
 
 
 def _names_part(s: Stream, group: Group, phrase: Phrase) -> bool:
-    """ "at nine tomorrow night": the part of the day of hours that were said before."""
+    """ "at nine tomorrow night", "at 7am every morning": the part of the day of hours that were
+    said before.
+    """
     clocks = cast("tuple[Clock, ...]", phrase.value)
-    if len(clocks) != 1 or clocks[0].hour is not None or s.has(phrase.start - 1, "and", "comma"):
+    start = phrase.start - 1 if s.has(phrase.start - 1, "every") else phrase.start
+    if len(clocks) != 1 or clocks[0].hour is not None or s.has(start - 1, "and", "comma"):
         return False
-    return bool(group.times) and _is_open(group.times[-1])
+    return bool(group.times) and group.times[-1].hour is not None
+
+
+def _agrees(clock: Clock, part: Part | None) -> bool:
+    """Whether a part of the day only says again what an hour said: "10pm each night"."""
+    if clock.half is None or part == "night":
+        return clock.part in (None, part)
+    return (part == "morning") == (clock.half == "am")
 
 
 def _is_open(clock: Clock) -> bool:

@@ -198,7 +198,7 @@ def _shape(token: Token) -> dict[str, Value]:
             hour, minute = text.split(".")
             return {"clock": (int(hour), int(minute), 0, text[0] == "0")}
         case "iso":
-            year, month, day = map(int, text.split("-"))
+            year, month, day = map(int, text.replace("/", "-").replace(".", "-").split("-"))
             return {"date": (year, month, day)}
         case "dotted":
             day_, month_, year_ = (*(each.strip() for each in text.split(".")), "")[:3]

@@ -235,11 +235,18 @@ def weekdays_at(s: Stream, at: int) -> tuple[tuple[int, ...], int, bool] | None:
             break
         place = s.skip(place, "on", "every", "plural_det")
         more = _weekday_range(s, place)
-        if more is None or _has_own_date(s, more[1]):
+        if more is None or _has_own_date(s, more[1]) or _says_every_anew(s, at, end, place):
             break
         days = (*days, *more[0])
         end, recurs, count = more[1], True, count + 1
     return tuple(sorted(set(days))), end, recurs
+
+
+def _says_every_anew(s: Stream, at: int, end: int, place: int) -> bool:
+    """ "on weekends, every Tuesday": no list, unlike "every Monday, every Tuesday"."""
+    between = range(end, place)
+    anew = any(s.has(n, "every") for n in between) and not any(s.has(n, "and") for n in between)
+    return anew and not s.has(at - 1, "every") and not s.has(at, "every")
 
 
 def _goes_on(s: Stream, at: int) -> bool:

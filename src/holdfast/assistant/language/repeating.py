@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from calendar import monthrange
 from typing import Any
 
 from holdfast.assistant.language.groups import Group, Unclear
 from holdfast.assistant.language.own_times import OwnTimes
-from holdfast.assistant.slots import Amount, Day, Nth
+from holdfast.assistant.slots import Amount, Day, Nth, Point
 
 
 def share_unit(groups: list[Group]) -> None:
@@ -78,13 +79,24 @@ def _turn(group: Group, day: Day, values: dict[str, Any]) -> None:
         case "nth" if day.shift == 0 and day.unit == "month" and day.weekday is not None:
             group.nths.append(Nth(number=day.number, weekday=day.weekday))
         case "unclear" if day.unit != "weekend" or day.shift is not None:
-            values.setdefault("within", Amount(number=day.shift or 0, unit=day.unit))
+            _bound(day, values)
         case "relative" if group.sub is not None:
             values.setdefault("within", Amount(number=day.number, unit="day"))
         case _:
             if group.sub is not None or "start" in values:
                 raise Unclear("contradiction")
             raise Unclear("contradiction")
+
+
+def _bound(day: Day, values: dict[str, Any]) -> None:
+    """ "every weekday next month"; "every weekday in January 2027": its first day to its last."""
+    month, year = day.month, day.year
+    if month is None or year is None:
+        values.setdefault("within", Amount(number=day.shift or 0, unit=day.unit))
+        return
+    last = monthrange(year, month)[1]
+    for end, number in (("start", 1), ("until", last)):
+        values.setdefault(end, Point(day=Day(kind="date", day=number, month=month, year=year)))
 
 
 def _turn_nth(group: Group, day: Day, month: int, weekday: int) -> None:

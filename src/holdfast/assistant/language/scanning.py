@@ -23,7 +23,6 @@ from holdfast.assistant.language.bound_phrases import (
 )
 from holdfast.assistant.language.clock_phrases import (
     read_fields,
-    read_minutes,
     read_part_of,
     read_times,
     read_window,
@@ -35,6 +34,7 @@ from holdfast.assistant.language.frequency_phrases import (
     read_parts,
     read_position,
 )
+from holdfast.assistant.language.minute_phrases import read_minutes
 from holdfast.assistant.language.recurrence_phrases import (
     read_edges,
     read_every,
@@ -78,6 +78,10 @@ _GLUE_MARKS: Final = ("-", "(", ")", ".")
 _MARKS: Final = (
     "on", "at", "every", "by_day", "before", "after", "until", "start", "from", "part_prep", "in",
 )  # fmt: skip
+_TELLERS: Final = frozenset({
+    "i", "we", "you", "he", "she", "they", "that", "which", "who", "what", "how",
+})  # fmt: skip
+_COMPARED: Final = ("with", "than", "from", "since", "of", "and")
 
 
 @dataclass(frozen=True)
@@ -190,6 +194,8 @@ def _phrase(
 ) -> Phrase | None:
     if value in ("sun", "moon", "feast") and _is_pictured(s, at):
         return None
+    if kind == "day" and _is_told(s, value, at):
+        return None
     adjacent = bool(before) and _joined(s, before[-1].end, at)
     marked = s.has(at, *_MARKS) or (kind == "trouble" and _is_introduced(s, at, value))
     shifted = bool(before) and before[-1].kind == "shift" and before[-1].end == at
@@ -219,6 +225,16 @@ def _is_pictured(s: Stream, at: int) -> bool:
     return s.pack.name == "en" and s.is_plain(at - 1) and not s.has(at, *_MARKS)
 
 
+def _is_told(s: Stream, value: object, at: int) -> bool:
+    """ "the file I sent yesterday", "compare it with yesterday": a day that was, in the purpose."""
+    if s.pack.name != "en" or not isinstance(value, Day) or value.kind != "relative":
+        return False
+    if value.number >= 0 or s.has(at, *_MARKS):
+        return False
+    before = {s.text(n) for n in range(max(0, at - 5), at)}
+    return s.text(at - 1) in _COMPARED or bool(before & _TELLERS)
+
+
 def _is_introduced(s: Stream, at: int, value: object) -> bool:
     """ "in the summer", "the day before my exam": what needs no preposition to say when."""
     dated = value == "unknown_date" and (s.has(at, "det") or s.pack.name != "en")
@@ -243,7 +259,7 @@ def _is_adjective(
         if _parts_only(value) and not s.has(at, "at", "part_prep", "parts"):
             if (adjacent and isinstance(value, tuple) and len(value) > 1) or _has_day(s, at, end):
                 return False
-            if adjacent and s.has(at, "part") and not s.has(at - 1, "comma"):
+            if adjacent and s.has(at, "part") and not (s.has(at - 1, "comma") and s.is_plain(end)):
                 return False
             fixed = s.word(at, "part") in ("noon", "midnight", "end_of_day")
             return not (fixed and (at == 0 or _is_last(s, end)) and not s.has(at - 1, "det"))
@@ -326,6 +342,6 @@ def _opening_end(s: Stream) -> int:
 
 def _is_last(s: Stream, at: int) -> bool:
     return all(
-        s.has(n, "tail", "comma", "instead") or s.items[n].shape == "mark"
+        s.has(n, "tail", "comma", "instead", "only") or s.items[n].shape == "mark"
         for n in range(at, len(s.items))
     )

@@ -60,6 +60,11 @@ def _refused(s: Stream, at: int) -> tuple[int, int]:
     """ "not 7", "rather than the 5th", "not just on weekdays"."""
     if not s.has(at, "not"):
         return at, at
+    if s.has(at + 1, "every") and s.has(at + 2, "other"):
+        return at, at + 4 if s.has(at + 3, "one_word", "unit") else at + 3  # "not every other one"
+    place = s.skip(at + 1, "det", "on")
+    if s.has(place, "past_ref") and s.has(place + 1, "weekday", "unit"):
+        return at, place + 2  # "rather than the last Thursday"
     return at, _time_end(s, at + 1)
 
 
@@ -130,6 +135,10 @@ def _clauses(s: Stream) -> list[range]:
     return [each for each in found if any(s.items[n].shape != "mark" for n in each)]
 
 
+def _behind(s: Stream, clause: range) -> range:
+    return range(clause.stop, len(s.items))
+
+
 def _is_aside(s: Stream, clause: range, named: frozenset[int]) -> bool:
     """Whether a clause gives a reason, or is small talk."""
     first = next(n for n in clause if s.items[n].shape != "mark")
@@ -140,6 +149,8 @@ def _is_aside(s: Stream, clause: range, named: frozenset[int]) -> bool:
     if first not in clause:
         return not any(s.has(n, *_CUES) for n in clause)
     if s.has(first, "aside"):
+        if s.pack.name == "en" and any(s.has(n, "pronoun") for n in _behind(s, clause)):
+            return True  # "I can't call Bob on Monday, do it on Tuesday"
         kinds = ("all", "points_at", "channel", "task_noun")
         return not any(n in named or s.has(n, *kinds) for n in clause if n > first)
     if any(n in named for n in clause) and not s.has(first, "op", "op_split"):

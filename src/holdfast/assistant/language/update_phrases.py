@@ -62,13 +62,15 @@ def may_be_update(s: Stream) -> bool:
 
 def read_update_words(s: Stream, named: frozenset[int]) -> UpdateWords:
     """The operation of a request and what surrounds it."""
-    verb = _first_verb(s, named)
-    leads = verb is not None
-    if verb is None and not _reminds(s, named):
-        verb = next((n for n in range(len(s.items)) if n not in named and _is_verb(s, n)), None)
     phrases = tuple(
         p for p in scan(s) if p.kind != "past" and not set(range(p.start, p.end)) & named
     )
+    verb = _first_verb(s, named)
+    leads = verb is not None
+    if verb is None and not _reminds(s, named):
+        timed = {n for p in phrases for n in range(p.start + 1, p.end)}  # "the end of the month"
+        free = (n for n in range(len(s.items)) if n not in named and n not in timed)
+        verb = next((n for n in free if _is_verb(s, n)), None)
     if s.pack.name == "fr" and verb is not None and _said(s, verb) == "reschedule":
         phrases = tuple(_as_time(s, each) for each in phrases)
     days, owned = _owned_days(s)
@@ -213,6 +215,8 @@ def _owned_days(s: Stream) -> tuple[tuple[Day, ...], set[int]]:
             day = Day(kind="relative", number=part[0])
         elif isinstance(weekday := kinds.get("weekday"), int):
             day = Day(kind="weekday", weekday=weekday)
+        elif isinstance(month := kinds.get("month"), int):
+            day = Day(kind="unclear", unit="month", month=month)
         if day is not None:
             days.append(day)
             owned.add(at)

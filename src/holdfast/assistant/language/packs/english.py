@@ -31,7 +31,7 @@ _WORDS: Final[Words] = {
     },
     "last": {"last|final": 1},
     "one": {"a|an": 1},
-    "det": {"the": 1, "my|our|your|his|her|their": 2},
+    "det": {"the": 1, "my|our|your|his|her|their|its": 2},
     "half": {"half": 1},
     "quarter": {"quarter|a quarter": 15},
     "quarter_unit": {"quarter|quarter of": 1},
@@ -43,7 +43,7 @@ _WORDS: Final[Words] = {
     "meal": {"lunch": "noon"},
     "idiom": {"call it a day|call it a night|call it quits|make it a day|call it a week": 1},
     "that": {"that|how|whether|why|what|which|about how": 1},
-    "roughly": {"exactly|about|around|roughly|approximately|precisely|just|another|another about|"
+    "roughly": {", like ,|, say ,|like|say|exactly|about|around|roughly|approximately|precisely|just|another|another about|"
     "approx|no more than|at most|just about|maybe|say": 1},
     "unit": {
         "second|seconds|secs|sec": "second", "minute|minutes|mins|min": "minute",
@@ -61,7 +61,7 @@ _WORDS: Final[Words] = {
     "other": {"other|alternate|second": 2},
     "per": {"per|/": 1},
     "times": {"times|time|x|runs|occurrences|repetitions|sessions|rounds|iterations|instances|reps": 1},
-    "ntimes": {"once": 1, "twice": 2, "thrice": 3},
+    "ntimes": {"once|just once|only once": 1, "twice": 2, "thrice": 3},
     "freq": {
         "every day of the week|each day of the week|every day of the month|any day of the week|all days|"
         "every day of the year|all days of the week|daily|everyday|day in day out": (1, "day"), "weekly": (1, "week"),
@@ -99,7 +99,7 @@ _WORDS: Final[Words] = {
     "after": {"after|following|past": 1},
     "later": {"from now|later|hence|from now on|from this moment": 1},
     "of": {"of": 1},
-    "and": {"and|&|+|and at|and on|and then|as well as|plus": 1},
+    "and": {"and|&|+|and at|and on|and then|and also|and also on|and also at|as well as|plus": 1},
     "or": {"or": 1},
     "comma": {",|;|:": 1},
     "slash": {"/": 1},

@@ -27,7 +27,7 @@ UPDATES: Final[Words] = {
         "i don't want|i do not want|don't want|do away with|bin|throw out|throw away|clear|wipe|"
         "can go|may go|can be deleted|can be removed|can be cancelled|can be canceled|can be dropped|"
         "is no longer needed|no longer needed|no longer necessary|is obsolete|not needed|"
-        "is not needed|isn't needed|not necessary|isn't necessary|deleting|cancelling|canceling|"
+        "no need for|there's no need for|there is no need for|is not needed|isn't needed|not necessary|isn't necessary|deleting|cancelling|canceling|"
         "removing|no longer want|i no longer want|trash|axe|take off my list|i'm done with": "cancel",
         "run|execute|trigger|fire|fire off|launch|kick off|do|start|running|force": "run_now",
         "skip|leave out|omit|miss|don't run|do not run|don't send|do not send|leaving out|skipping|"
@@ -126,7 +126,7 @@ UPDATES: Final[Words] = {
     },
     "for_good": {"for good|completely|forever|permanently|altogether|entirely|for ever": 1},
     "turn_off": {"off": 1},
-    "not": {"not|instead of|rather than|no longer|and not|not just|not only": 1},
+    "not": {"than|not|instead of|rather than|no longer|and not|not just|not only": 1},
     "negative": {
         "no|not|don't|do not|without|isn't|is not|no longer|not on|but not|but not on|never|"
         "doesn't need to|need not|skip|except|but": 1,
@@ -151,12 +151,12 @@ UPDATES: Final[Words] = {
         "schedules|alarms|notifications": 1,
     },
     "aside": {
-        "while i|while we|while i'm|while we're|i'm|i am|i'll|i will|i've|i have|i had|i|because|since|as|it's|it is|we're|we are|we|"
+        "even though|even if|though|although|whether or not|while i|while we|while i'm|while we're|i'm|i am|i'll|i will|i've|i have|i had|i|because|since|as|it's|it is|we're|we are|we|"
         "we'll|we've|she's|he's|they're|they|he|she|there's|there is|no need|too|that's|that is|"
         "the boss|cause|cos|'cause|don't wait|i can't|i won't|i don't|so i|so that i|they've|"
         "it was|that was|due to|thanks to|my|i need|i already|we already|the meeting|our": 1,
     },
-    "reason": {"because|since|as|while i'm|while we're|while i|while we|cause|cos|'cause|due to|so that": 1},
+    "reason": {"even though|even if|although|whether or not|because|since|as|while i'm|while we're|while i|while we|cause|cos|'cause|due to|so that": 1},
     "says_is": {"is|was|are|isn't|wasn't|has|had": 1},
     "too_much": {
         "is too early|is too late|is too soon|was too early|was too late|is wrong|was wrong|"
@@ -164,7 +164,7 @@ UPDATES: Final[Words] = {
         "too late|too soon": 1,
     },
     "same": {
-        "same time|at the same time|the same time|same hour|same day|on the same day|"
+        "of those months|of these months|of the same months|same time|at the same time|the same time|same hour|same day|on the same day|"
         "the same day|same days|same place|otherwise the same|as before|as usual": 1,
     },
     "filler": {
@@ -180,7 +180,7 @@ UPDATES: Final[Words] = {
         "that is|otherwise": 1,
     },
     "small": {
-        "me|my|we|you|can|could|can you|could you|may|might|have|has|let|get|gets|"
+        "i have|i've got|i've set up|that i have|of mine|you have for me|me|my|we|you|can|could|can you|could you|may|might|have|has|let|get|gets|"
         "want|need|need to|like|do|does|run|runs|go|goes|come|comes|start|starts|happen|happens|"
         "send|sent|arrive|arrives|is|are|was|that's|so|then|just|really|very|ahead|go ahead|"
         "go ahead and|alright|well|right|with|how|what|too early|too late|too soon|wrong|new|still|"
@@ -220,7 +220,7 @@ UPDATES: Final[Words] = {
         "everywhere|all channels|every channel|anywhere|everything but|everything except|"
         "everywhere except|everywhere but": 1,
     },
-    "only": {"only send|only deliver|only email|just send|just email|just deliver|only|just|exclusively|solely|nothing but": 1},
+    "only": {"just once|only once|only send|only deliver|only email|just send|just email|just deliver|only|just|exclusively|solely|nothing but": 1},
     "add_channel": {"also send|also deliver|also email|also notify me|also|too|as well|in addition|additionally|add|plus": 1},
     "remove_channel": {
         "don't|do not|stop|no longer|not|never|no|without|remove|except|stop sending|don't send|"
