@@ -28,6 +28,9 @@ from holdfast.core.task import Json
 from holdfast.errors import ConfigError, StoreError
 from holdfast.stores.mongo.address import Address
 from holdfast.stores.mongo.documents import Document
+from holdfast.stores.mongo.driver_waits import mend
+
+mend()
 
 Client = AsyncMongoClient[Document]
 Collection = AsyncCollection[Document]
@@ -45,6 +48,7 @@ connections for every loop; a failing command tells of an election as soon.
 """
 _POOL: Final = 8
 _PATIENCE: Final = 2.0
+_GOODBYE: Final = 0.5
 DURABLE: Final = WriteConcern("majority", j=True)
 MAJORITY: Final = ReadConcern("majority")
 CODEC: Final[CodecOptions[Document]] = CodecOptions(tz_aware=True)
@@ -188,10 +192,20 @@ class Attached:
         try:
             yield
         finally:
-            for client in (self.client, self.apart):
-                with suppress(PyMongoError):
-                    await client.close()
-            await asyncio.sleep(0)  # sockets are closed in the loop's next turn
+            await close_clients(self.client, self.apart)
+
+
+async def close_clients(*clients: Client) -> None:
+    """Close these. Not for long, though no server be there to say goodbye to."""
+    await asyncio.gather(*map(_close, clients))
+    await asyncio.sleep(0)  # sockets are closed in the loop's next turn
+
+
+async def _close(client: Client) -> None:
+    for _ in range(2):  # the second says no goodbye
+        with suppress(PyMongoError, TimeoutError):
+            async with asyncio.timeout(_GOODBYE):
+                await client.close()
 
 
 def client_of(address: Address, *, pool: int = _POOL) -> Client:

@@ -10,24 +10,22 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any, Final
 
 from pymongo.asynchronous.command_cursor import AsyncCommandCursor
-from pymongo.errors import OperationFailure, PyMongoError
+from pymongo.errors import OperationFailure
 
 from holdfast.asyncio_tools.cancel import end
 from holdfast.core.record import PAUSE
 from holdfast.core.task import Json
 from holdfast.errors import StoreRefused, StoreUnavailable
 from holdfast.stores.mongo.address import Address, parse
-from holdfast.stores.mongo.connections import client_of
+from holdfast.stores.mongo.connections import client_of, close_clients
 from holdfast.stores.mongo.documents import LANE_SEPARATOR, Document
 from holdfast.stores.mongo.faults import explained, is_away, what
 
 _AWAIT_MS: Final = 5_000
 """For how long the server keeps a question that it has no answer to."""
-_GOODBYE: Final = 0.5
 _POOL: Final = 2
 
 
@@ -59,11 +57,7 @@ class Watching:
 
     async def close(self) -> None:
         """Not for long, though the server be silent."""
-        for _ in range(2):  # the second says no goodbye
-            with suppress(PyMongoError, TimeoutError):
-                async with asyncio.timeout(_GOODBYE):
-                    await self._client.close()
-        await asyncio.sleep(0)  # sockets are closed in the loop's next turn
+        await close_clients(self._client)
 
 
 class Stream:
