@@ -11,15 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 from typing import Final
 from uuid import uuid4
 
 from holdfast.assistant.answering import Answering, Step
 from holdfast.assistant.consent import consent_of
-from holdfast.assistant.continuing import continued, with_other_channels
+from holdfast.assistant.continuing import Continued, continued, with_other_channels
 from holdfast.assistant.conversation import Conversation, Open, Said, read_conversation
+from holdfast.assistant.draft_changes import changed_draft, draft_as_task
 from holdfast.assistant.drafts import Draft, draft_of
 from holdfast.assistant.requests import Request, read_request
 from holdfast.assistant.updating import is_over, needs_a_yes, told, update
@@ -29,6 +30,7 @@ from holdfast.core.task import Json
 from holdfast.definitions.context import current_context
 from holdfast.errors import HoldfastError, InvalidOption, RecordConflict
 from holdfast.ports.planner import Planned, Planner, PlanRequest
+from holdfast.recurrence import Schedule
 from holdfast.schedules.book import Book
 from holdfast.schedules.series import Series
 
@@ -42,6 +44,8 @@ NO_AGENT: Final = (
     "there is nobody to run what people ask for: register a handler with `@app.agent`, or name a "
     "task in the setting `agent`"
 )
+DUE: Final = timedelta(seconds=1)
+LATE: Final = "that time has come by the server's clock: at once"
 MOST_TASKS: Final = 200
 """Tasks that one owner may have through the assistant."""
 
@@ -96,23 +100,26 @@ class Assistant:
                 return await self._confirmed(request, pending, tell)
             if consent is False:
                 return answering.declined()
+            changed = changed_draft(pending, self._read_of_draft(request, pending))
+            if changed is not None:
+                return await self._resumed(replace(request, confirm=False), changed, tell)
         if pending is not None and "channels" in pending.fields:
-            other = with_other_channels(pending.result, request.text)
-            if other is not None:
-                return await self._resumed(request, replace(pending, result=other), tell)
+            result = with_other_channels(pending.result, request.text)
+            if result is not None:
+                return await self._resumed(request, replace(pending, result=result), tell)
         if request.confirm:
             return answering.refused(["confirm"], "there is nothing to confirm", "What is to do?")
         await tell("Understanding your task")
         await tell("Understanding past tasks")
         tasks = await self._tasks(request.owner)
-        text, focus = self._whole_text(request, before, tasks)
+        text, focus, open_text = self._whole_text(request, before, tasks)
         plan = PlanRequest(
             text=text, now=request.now, tz=request.timezone, focus=focus,
             history=request.history, tasks=tuple(told(each) for each in tasks),
         )  # fmt: skip
         planned = await self.planner.plan(plan)
         if planned.result["kind"] == "refuse":
-            return answering.asked(planned, text)
+            return answering.asked(planned, open_text or text)
         try:
             return await self._do(request, planned, text, tasks, tell)
         except InvalidOption as error:
@@ -120,6 +127,13 @@ class Assistant:
 
     async def _confirmed(self, request: Request, pending: Open, tell: Tell) -> Step:
         return await self._resumed(replace(request, confirm=None), pending, tell, is_sure=True)
+
+    def _read_of_draft(self, request: Request, pending: Open) -> Mapping[str, Json]:
+        """The message, read as a change of what waits for a yes."""
+        task = draft_as_task(pending)
+        return self.parse(
+            request.text, request.now, request.timezone, tasks=[task], focus=task["id"]
+        )
 
     async def _resumed(
         self, request: Request, pending: Open, tell: Tell, *, is_sure: bool = False
@@ -162,10 +176,20 @@ class Assistant:
         draft = draft_of(planned, text)
         channels = await self.channels(request.owner, draft.channels)
         draft = replace(draft, channels=channels)
+        if result["kind"] == "once":
+            draft = await self._not_past(request, draft)
         if must_ask:
             return answering.may_create(planned, draft, text)
         await tell("Creating a task")
         return answering.created(planned, await self._create(request, draft), draft)
+
+    async def _not_past(self, request: Request, draft: Draft) -> Draft:
+        """A run whose time has come by the store's clock, but not by the user's, is due at once."""
+        now = await self.book.store.now()
+        if draft.rule.next_after(now) is not None or draft.rule.next_after(request.now) is None:
+            return draft
+        soon = Schedule.once(now + DUE, tz=draft.rule.tz)
+        return replace(draft, rule=soon, assumptions=(*draft.assumptions, LATE))
 
     async def _create(self, request: Request, draft: Draft) -> Series:
         name = _name(request)
@@ -209,18 +233,18 @@ class Assistant:
 
     def _whole_text(
         self, request: Request, before: Conversation, tasks: Sequence[Series]
-    ) -> tuple[str, str | None]:
+    ) -> Continued:
         """What is to be planned: the message, or the request that it completes; and the focus."""
         pending = before.open
         if pending is None or pending.kind != "question":
-            return request.text, before.focus
+            return Continued(request.text, before.focus)
         known = [told(each) for each in tasks]
 
         def read(text: str, focus: str | None) -> Mapping[str, Json]:
             return self.parse(text, request.now, request.timezone, tasks=known, focus=focus)
 
-        text, focus = continued(pending, request.text, read)
-        return text, focus or before.focus
+        found = continued(pending, request.text, before.focus, read)
+        return found._replace(focus=found.focus or before.focus)
 
     async def _remember(self, request: Request, before: Conversation, step: Step) -> None:
         at = request.now.isoformat()

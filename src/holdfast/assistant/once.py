@@ -132,7 +132,8 @@ def check_lead(wall: datetime, present: Present) -> None:
     """Refuse a run that is past or nearer than the minimum lead."""
     instant = present.to_instant(wall) if not wall.fold else wall.replace(tzinfo=present.zone)
     if instant < present.instant + LEAD:
-        raise Refused("past", "nextExecutionTime", "time")
+        is_past = instant < present.instant
+        raise Refused("past" if is_past else "too_soon", "nextExecutionTime", "time")
 
 
 def clock_of(wall: datetime) -> Clock:

@@ -159,6 +159,80 @@ async def test_another_request_is_no_answer_to_a_question(ann: Chat) -> None:
     assert said["purpose"] == "post the weekly wins"
 
 
+async def test_what_is_no_answer_to_a_question_is_understood_by_itself(ann: Chat) -> None:
+    made = await ann.say("every day at 8 water the plants")
+    await ann.say("in 10 seconds ping me")
+    await ann.say("hmm")
+
+    paused = await ann.say("pause the plants until June 1")
+    await ann.say("skip it on May 3")
+    renamed = await ann.say("rename it to Garden")
+
+    assert (paused["status"], paused["operation"]) == ("updated", "pause")
+    assert (renamed["status"], renamed["title"]) == ("updated", "Garden")
+    assert paused["task_id"] == renamed["task_id"] == made["task_id"]
+
+
+async def test_what_answered_nothing_is_no_part_of_the_request_that_is_answered_later(
+    ann: Chat,
+) -> None:
+    await ann.say("remind me yesterday to call Bob")
+    await ann.say("hmm")
+
+    said = await ann.say("tomorrow at 9")
+
+    assert (said["status"], said["title"]) == ("created", "Call Bob")
+    assert said["next_runs"] == ["2026-05-21T09:00:00-04:00"]
+
+
+async def test_a_place_answers_which_zone_is_meant(ann: Chat) -> None:
+    asked = await ann.say("every day at 9am Atlantis time, send the tide")
+
+    said = await ann.say("Berlin")
+
+    assert asked["fields"] == ["timezone"]
+    assert (said["status"], said["title"]) == ("created", "Send the tide")
+    assert said["next_runs"][0] == "2026-05-21T09:00:00+02:00"
+
+
+async def test_what_is_nearer_than_a_minute_is_refused_with_that_reason(ann: Chat) -> None:
+    said = await ann.say("in 10 seconds ping me")
+
+    assert (said["status"], said["reason"]) == ("refused", "a run is a minute ahead at least")
+
+
+async def test_what_waits_for_a_yes_can_be_changed_before(ann: Chat) -> None:
+    await ann.say("every day at 18:00 water the plants", confirm=False)
+
+    moved = await ann.say("make it 7")
+    called = await ann.say("call it Garden")
+    made = await ann.say("yes")
+
+    assert moved["status"] == called["status"] == "needs_confirmation"
+    assert moved["next_runs"][0] == "2026-05-20T19:00:00-04:00"
+    assert (made["status"], made["title"]) == ("created", "Garden")
+    assert made["next_runs"] == moved["next_runs"]
+    assert await ann.titles() == ["Garden"]
+
+
+async def test_a_user_whose_clock_is_slow_is_told_that_the_time_has_come(ann: Chat) -> None:
+    said = await ann.say("in 2 minutes ping me", now=NOW - timedelta(minutes=5))
+
+    assert said["status"] == "created"
+    assert said["assumptions"] == ["that time has come by the server's clock: at once"]
+    assert said["next_runs"] == ["2026-05-20T11:30:01-04:00"]
+
+
+async def test_a_channel_that_nobody_has_set_up_is_named_and_nothing_is_made(ann: Chat) -> None:
+    said = await ann.say("every day at 9 send me the news by sms")
+    made = await ann.say("then just the inbox")
+
+    assert (said["status"], said["fields"]) == ("refused", ["channels"])
+    assert "'sms'" in (said["reason"] or "")
+    assert (made["status"], made["channels"]) == ("created", ["inbox"])
+    assert made["purpose"] == "send me the news"
+
+
 async def test_which_task_is_asked_and_the_answer_is_carried_out(ann: Chat) -> None:
     await ann.say("every day at 8 summarise my inbox")
     await Chat(ann.app, chat_id="c2").say("every Tuesday at 6pm gym reminder")

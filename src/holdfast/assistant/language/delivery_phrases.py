@@ -25,8 +25,11 @@ _WEB: Final = {
     "en": r"(?:the |my )?web(?: inbox)?|(?:the |my )?dashboard|(?:my )?app inbox",
     "de": r"(?:das )?web", "es": r"(?:la )?web", "fr": r"(?:le )?web", "hi": r"वेब", "zh": r"网页",
 }  # fmt: skip
+_OTHER: Final = r"(?P<other>sms|whatsapp|telegram|slack|discord|signal|fax|text message)"
+"""What people name and nobody here is: an app may have set it up as a channel of its own."""
 _ENDS: Final = {
     "en": (
+        rf",? (?:by|via|per|over) {_OTHER}(?: please)?",
         r"AND (?:e-?mail|mail)(?: (?:IT|me))?(?: to me| (?:it|them|the results?))?(?P<email>)",
         r"AND (?:send|push|deliver)(?: me| IT)*(?: to me)? (?:by|via|to|on|as|as a) (?:my )?CH",
         r",? (?:by|via) (?:my )?CH(?: please)?", r",? as an? (?:push notification|CH)",
@@ -34,15 +37,18 @@ _ENDS: Final = {
         r"^(?:send|push|deliver) (?:it|the results?) (?:by|via|to|on) (?:my )?CH",
     ),
     "de": (
+        rf",? (?:per|über) {_OTHER}(?: (?:zu)?(?:schicken|senden))?",
         r"AND (?:schicke?|sende|maile?) IT(?: mir)?(?: IT)? (?:per|als|aufs?|an)(?: mein)? CH",
         r"AND maile? IT(?: mir| es| das)?(?P<email>)",
         r",? (?:als push )?(?:und )?(?:per|als|aufs?) CH(?: (?:zu)?(?:schicken|senden))?",
     ),
     "es": (
+        rf",? por {_OTHER}",
         r"AND (?:env[íi]a|m[áa]nda)(?:me)?(?:l[oa])?(?: IT)? (?:por|a|al|en|a mi) CH",
         r",? (?:por|al|en mi|a mi) CH",
     ),
     "fr": (
+        rf",? (?:par|via) {_OTHER}",
         r"AND envoie(?:-l[ea]s?|-moi)?(?:-moi)?(?: IT)? (?:par|sur|via) CH",
         r",? (?:par|via|sur mon|sur) CH",
     ),
@@ -137,6 +143,8 @@ def _patterns(language: str, *, at_end: bool) -> tuple[re.Pattern[str], ...]:
 
 def _channels(found: re.Match[str], language: str) -> tuple[str, ...]:
     groups = found.groupdict()
+    if groups.get("other") is not None:
+        return (groups["other"].upper(),)
     if groups.get("email") is not None:
         return ("EMAIL",)
     if groups.get("push") is not None:

@@ -71,7 +71,7 @@ _WORDS: Final[Words] = {
     "last": {"आखिरी|अंतिम|आख़िरी": True},
     "nth_last": {"आखिरी|अंतिम": -1},
     "ord": _ORDINALS,
-    "nth_day": {"दिन": ANY_DAY, "कार्यदिवस|कामकाजी दिन": WORKDAY},
+    "nth_day": {"तारीख|तारीख़|दिन": ANY_DAY, "कार्यदिवस|कामकाजी दिन": WORKDAY},
     "date_mark": {"तारीख|तारीख़": True},
     "edge_after": {"अंत|आखिर|अंत में": -1, "शुरुआत|शुरुआत में": 1},
     "holiday": {
