@@ -50,6 +50,7 @@ REASONS: Final[Mapping[Trouble, tuple[tuple[str, ...], str, str]]] = {
     ),
     "too_long": (("purpose",), "the request is too long", "Can you say it in fewer words?"),
     "past": (("nextExecutionTime", "time", "date"), "that time is already past", "When instead?"),
+    "question": (("purpose",), "it asks about tasks, and changes none", "What should be changed?"),
     "too_soon": (("nextExecutionTime", "time"), "a run is a minute ahead at least", "When?"),
     "no_target": (("target",), "it is not clear which task is meant", "Which task?"),
     "no_end": (("end",), "it would end before its first run", "Until when?"),

@@ -32,7 +32,7 @@ Trouble = Literal[
     "sun", "moon", "feast", "event", "vague_time", "vague_recurrence", "unknown_date", "no_day",
     "bimonthly", "contradiction", "unknown_zone", "impossible_time", "impossible_date",
     "small_talk", "not_understood", "too_long", "past", "too_soon", "no_target", "no_end",
-    "no_purpose",
+    "no_purpose", "question",
 ]  # fmt: skip
 """What makes a request impossible to schedule; `refusals.py` says which fields each one names."""
 

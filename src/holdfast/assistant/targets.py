@@ -18,6 +18,10 @@ Tasks = Sequence[Mapping[str, Json]]
 
 ALL: Final = "*"
 _SHORTEST_STEM: Final = 4
+_ASKS: Final = frozenset({
+    "is", "are", "was", "were", "did", "does", "has", "when", "what", "why", "which", "who", "how",
+    "show", "list",
+})  # fmt: skip
 _CUTS: Final = ("one_word", "rename_to", "called", "rename_noun")
 
 
@@ -83,7 +87,7 @@ def _matched(s: Stream, title: str) -> tuple[frozenset[int], float]:
         if item.text in joined:  # "the backup" of "Back up the laptop"
             found.add(place)
             hit |= joined[item.text] & set(content)
-    found -= {n for n in found if _is_channel(s, n) and n + 1 not in found}
+    found -= {n for n in found if _is_channel(s, n) and not {n - 1, n + 1} & found}
     found = _together(s, {n for n in found if n < _new_title_at(s)})
     if len(hit) < len(content) and all(s.has(n, "op") for n in found):
         return frozenset(), 0.0  # "call it off" does not name the task "Call Grandma"
@@ -227,6 +231,22 @@ def _by_place(s: Stream, tasks: Tasks) -> Mention | None:
             ids = (str(tasks[at]["id"]),) if 0 <= at < len(tasks) else ()
             return Mention(ids, frozenset({place, place + 1}), named=True)
     return None
+
+
+def asks_about_tasks(sentence: Sentence, mention: Mention) -> bool:
+    """ "is the gym reminder paused?", "what are my tasks?": it wants to know, and changes none."""
+    s = sentence.stream
+    first = next((n for n in range(len(s.items)) if not s.has(n, "chat", "comma")), 0)
+    opening = s.text(first).split(" ")[0]
+    if s.pack.name != "en" or opening not in _ASKS or s.has(first, "op_mid"):
+        return False
+    listed = any(s.text(n).endswith(("my tasks", "my reminders")) for n in range(first, 9))
+    return listed or (mention.named and wonders(sentence))
+
+
+def wonders(sentence: Sentence) -> bool:
+    """Whether it ends as a question does, and is no polite request: "could you …?"."""
+    return sentence.text.rstrip().endswith("?") and sentence.stream.word(0, "lead") != "drop"
 
 
 def names_task(s: Stream, at: int, tasks: Tasks) -> bool:

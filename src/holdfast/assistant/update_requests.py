@@ -109,6 +109,12 @@ class UpdateRequest:
         return self.s.number(min(self.mention.words) - 1, "det") == 1
 
     @property
+    def spares_one(self) -> bool:
+        """ "everything except the gym": more tasks than one, but not all."""
+        spared = (self.s.text(n).startswith("everything ") for n in self.free)
+        return self.mention.named and any(spared)
+
+    @property
     def is_paused(self) -> bool:
         held = {str(t["id"]): str(t.get("status", "")).upper() for t in self.tasks}
         return any(held.get(each) == "PAUSED" for each in self.mention.ids) or self.has("all")

@@ -23,9 +23,11 @@ from holdfast.assistant.targets import (
     ALL,
     Mention,
     Tasks,
+    asks_about_tasks,
     find_mention,
     names_task,
     with_titles_apart,
+    wonders,
 )
 from holdfast.assistant.update_requests import UpdateRequest
 
@@ -46,6 +48,8 @@ def read_update(
         return None
     sentence = with_titles_apart(sentence, tasks)
     whole = find_mention(sentence.stream, tasks, focus)
+    if asks_about_tasks(sentence, whole):
+        return refusal("question").mapping()
     trimmed = without_old_values(sentence)
     replaces = trimmed is not sentence
     request = _request(trimmed, tasks, focus, now, tz, whole, replaces)
@@ -59,7 +63,8 @@ def read_update(
             if found is not None:
                 request, operation = second, found
     if operation is None:
-        return None
+        asked = whole.named and sentence.stream.pack.name == "en" and wonders(sentence)
+        return refusal("no_target").mapping() if asked else None
     return _answer(request, operation)
 
 
@@ -123,6 +128,8 @@ def _operation(request: UpdateRequest) -> str | None:
         return _UNKNOWN if request.has("one_word", "task_noun") else None
     if words.leftover:
         return _UNKNOWN if _names_no_task(request, said) else None
+    if said in _STOPS and request.spares_one:
+        return _UNKNOWN
     if _is_new(request, said):
         return None
     if words.has_channels and not request.timed and _is_about_channels(request):

@@ -46,6 +46,9 @@ def without_asides(sentence: Sentence, named: frozenset[int]) -> Sentence:
     if not asides or len(asides) == len(clauses):
         return sentence
     gone = {n for each in asides for n in each}
+    if any(s.word(n, "op") == "pause" or s.has(n, "hold_words") for n in range(len(s.items))):
+        ends = (p for p in scan(s) if p.kind in ("until", "length"))
+        gone -= {n for p in ends for n in range(p.start, p.end)}  # "…, I'm away until Monday"
     return _kept(sentence, set(range(len(s.items))) - gone)
 
 
