@@ -72,34 +72,39 @@ async def test_another_owners_runs_are_not_held_up(app: Holdfast) -> None:
     assert (await schedule(app, names[0])).status is Status.ACTIVE
 
 
-@pytest.mark.parametrize(
-    ("limits", "most"),
-    [({"tokens": 1000}, 2), ({"cost": 1.0}, 4), ({"units": 7}, 3), ({"runs": 5}, 5)],
-)
-async def test_what_runs_really_used_is_what_counts(
-    app: Holdfast, working: Working, limits: dict[str, float], most: int
-) -> None:
-    await app.budgets.set_async("owner:ann", month=limits)  # type: ignore[arg-type] # all are limits
-    (name,) = await due_now(app, 1)
-    async with working():
+async def test_what_runs_really_used_is_what_counts(app: Holdfast, working: Working) -> None:
+    limits = {
+        "ann": ({"tokens": 1000}, 2), "bob": ({"cost": 1.0}, 4),
+        "cem": ({"units": 7}, 3), "dan": ({"runs": 5}, 5),
+    }  # fmt: skip
+
+    async def use_up(owner: str, name: str, most: int) -> None:
         for number in range(most):
             if number:
                 await due_again(app, name)
-            await eventually(partial(_completed, app, number + 1))
+            await eventually(partial(_completed, app, number + 1, owner))
         await due_again(app, name)
         await eventually(lambda: _is_paused(app, name))
 
-    assert len(await fired(app)) == most
-    state = await app.budgets.get_async("owner:ann")
-    assert state is not None
-    assert state.month.used == Totals(
-        runs=most, units=2.0 * most, tokens_in=300 * most, tokens_out=100 * most, cost=0.25 * most
-    )
-    assert state.month.reserved == Totals()
+        assert len([task for task in await fired(app) if task.owner == owner]) == most
+        state = await app.budgets.get_async(f"owner:{owner}")
+        assert state is not None
+        assert state.month.used == Totals(
+            runs=most, units=2.0 * most, tokens_in=300 * most, tokens_out=100 * most,
+            cost=0.25 * most,
+        )  # fmt: skip
+        assert state.month.reserved == Totals()
+
+    names: dict[str, str] = {}
+    for owner, (limit, _) in limits.items():
+        await app.budgets.set_async(f"owner:{owner}", month=limit)  # type: ignore[arg-type] # limits
+        (names[owner],) = await due_now(app, 1, owner=owner)
+    async with working():
+        await asyncio.gather(*(use_up(one, names[one], most) for one, (_, most) in limits.items()))
 
 
-async def _completed(app: Holdfast, number: int) -> bool:
-    return await app.count_async(name="answer", state="completed") >= number
+async def _completed(app: Holdfast, number: int, owner: str = "ann") -> bool:
+    return await app.count_async(name="answer", owner=owner, state="completed") >= number
 
 
 async def _is_paused(app: Holdfast, name: str) -> bool:

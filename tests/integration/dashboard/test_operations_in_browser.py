@@ -181,7 +181,9 @@ async def test_one_dead_letter_is_replayed_from_its_group(shop: LiveServer, page
     assert shop.app.get(dead).state is State.QUEUED
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(
+    ("shop", "scheme"), [("sqlite_url", "light"), ("fresh_schema", "dark")], indirect=["shop"]
+)
 async def test_no_page_shuts_anybody_out(shop: LiveServer, page: Page, scheme: str) -> None:
     await page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
     found: dict[str, object] = {}
@@ -197,6 +199,7 @@ async def test_no_page_shuts_anybody_out(shop: LiveServer, page: Page, scheme: s
     assert found == {}
 
 
+@pytest.mark.parametrize("shop", ["sqlite_url"], indirect=True)
 async def test_every_page_fits_a_phone(shop: LiveServer, page: Page) -> None:
     await asyncio.to_thread(fill, shop)
     await page.set_viewport_size({"width": 360, "height": 780})
@@ -216,6 +219,7 @@ SEEN = """[
 ]"""
 
 
+@pytest.mark.parametrize("shop", ["fresh_schema"], indirect=True)
 async def test_hostile_words_are_shown_as_they_are(shop: LiveServer, page: Page) -> None:
     paths = ["/queues", "/gates", "/workers", "/dead-letters"]
     for number, text in enumerate(HOSTILE):

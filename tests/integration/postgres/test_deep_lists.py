@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 
 import asyncpg
@@ -114,13 +114,38 @@ async def test_tasks_are_found_by_their_keys_whatever_else_there_is(
     assert await _pages(store, TaskFilter(unique_key="order-170"), Order.NEWEST) == []
 
 
-async def _expect_an_index_alone(column: str, where: TaskFilter, url: str) -> None:
+async def test_the_few_tasks_of_an_owner_are_found_among_those_of_others(
+    store: PostgresStore, fresh_database: str
+) -> None:
+    mine = new_tasks(3, owner="ann")
+    await add(store, *new_tasks(3000, owner="bob"), *mine, *new_tasks(3000))
+    db = await asyncpg.connect(fresh_database)
+    await db.execute("ANALYZE holdfast.task")
+    await db.close()
+
+    await _expect_an_index_alone("owner", TaskFilter(owner="ann"), fresh_database, states=[None])
+
+    found = await _pages(store, TaskFilter(owner="ann"), Order.NEWEST)
+    assert found == [new.id for new in reversed(mine)]
+
+
+async def _expect_an_index_alone(
+    column: str,
+    where: TaskFilter,
+    url: str,
+    states: Sequence[set[State] | None] = (
+        {*State},
+        {State.FAILED, State.CANCELLED},
+        {State.QUEUED},
+    ),
+) -> None:
     """Whatever the states asked for, and however many other tasks there are."""
     sql = queries("holdfast")
     db = await asyncpg.connect(url)
     try:
-        for states in ({*State}, {State.FAILED, State.CANCELLED}, {State.QUEUED}):
-            found = await filters.query(db, sql, replace(where, states=frozenset(states)))
+        for each in states:
+            among = None if each is None else frozenset(each)
+            found = await filters.query(db, sql, replace(where, states=among))
             assert found is not None
             asked = filters.bind(found, sql["ids_of"], sql["newest_first"], limit=10)
             async with db.transaction():

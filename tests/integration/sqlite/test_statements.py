@@ -162,6 +162,7 @@ def test_no_hot_statement_walks_a_table(outside: sqlite3.Connection, name: str) 
             TaskFilter(idempotency_key="k"),
             "SEARCH task USING INDEX task_by_idempotency_key (idempotency_key=?)",
         ),
+        (TaskFilter(owner="ann"), "SEARCH task USING INDEX task_by_owner (owner=?)"),
         (
             TaskFilter(parent_id=PARENT, ids=(PARENT,)),
             "SEARCH task USING INDEX sqlite_autoindex_task_1 (id=?)",
