@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest
 # Tests start hundreds of Python processes: each may use what the one before it compiled.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help run demo test test-quick check format setup bench soak docs build clean
+.PHONY: help run demo test test-quick check format setup bench soak docs screenshots build clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,6 +58,10 @@ docs: ## Rewrite what is generated from the code: pages of docs/reference, rules
 	@scripts/setup test
 	$(BIN)/python scripts/reference.py
 	$(BIN)/python scripts/monitoring.py
+
+screenshots: ## Take the pictures of the dashboard in docs/images anew
+	@scripts/setup test
+	$(BIN)/python -m scripts.screenshots
 
 build: ## Build the wheel into dist/
 	@scripts/setup test
