@@ -27,10 +27,9 @@ SAMPLED = {
     "metrics and spans, 1 in 100": "0.01",
     "metrics and spans, all": "1",
 }
-MORE_ROUNDS = 2
 HEAD = """
-{tasks:,} no-ops at a time, one worker in a burst; processor time of its process, in microseconds \
-a task, and what that is of the processor time without.
+{tasks:,} no-ops at a time, one worker in a burst; processor time of its process, less that of one \
+that finds nothing to do, in microseconds a task, and what that is of the processor time without.
 Spans go to a receiver of OTLP on the same machine.
 Median of {rounds} rounds, in which all take turns.
 
@@ -54,18 +53,23 @@ def measure(store: str, fresh: Callable[[], str], size: Size) -> Watching:
     costs: dict[str, list[float]] = {case: [] for case in (UNCOUNTED, COUNTED, *SAMPLED)}
     with running(SpanReceiver()) as receiver:
         cases = _cases(receiver.url)
-        for number in range(1, _rounds(size) + 1):
+        for number in range(1, size.rounds + 1):
             print(f"watching on {store}: round {number}", file=sys.stderr, flush=True)
             for case, variables in cases.items():
                 url = fresh()
+                run_module(url, "bench.watch_tasks", "1", **variables)
+                starting = _drain(url, variables)
                 run_module(url, "bench.watch_tasks", str(_tasks(size)), **variables)
-                with _processor_time() as used:
-                    run_module(
-                        url, "holdfast", "worker", "bench.watch_tasks:app", "--burst", **variables
-                    )
-                costs[case].append(used[0] / _tasks(size) * 1e6)
+                costs[case].append((_drain(url, variables) - starting) / _tasks(size) * 1e6)
                 receiver.got.clear()
     return Watching(store, costs)
+
+
+def _drain(url: str, variables: dict[str, str]) -> float:
+    """Seconds of processor time of a worker that does all there is."""
+    with _processor_time() as used:
+        run_module(url, "holdfast", "worker", "bench.watch_tasks:app", "--burst", **variables)
+    return used[0]
 
 
 def text(found: list[Watching], size: Size) -> str:
@@ -74,16 +78,12 @@ def text(found: list[Watching], size: Size) -> str:
         (case, *(f"{median(one.costs[case]):.1f}, {one.share(case):.2f}" for one in found))
         for case in (UNCOUNTED, COUNTED, *SAMPLED)
     ]
-    head = HEAD.format(tasks=_tasks(size), rounds=_rounds(size))
+    head = HEAD.format(tasks=_tasks(size), rounds=size.rounds)
     return head + table(("", *(one.store for one in found)), rows)
 
 
-def _rounds(size: Size) -> int:
-    return size.rounds * MORE_ROUNDS
-
-
 def _tasks(size: Size) -> int:
-    return size.sqlite_tasks // 2
+    return size.sqlite_tasks
 
 
 def _cases(receiver: str) -> dict[str, dict[str, str]]:
