@@ -8,6 +8,7 @@ service manager signals every process of a service, and that is one request, not
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import sys
@@ -101,6 +102,7 @@ async def _work(
     include = (*settings.include, *options.include)
     worker = app.worker(burst=options.burst, app_spec=options.app, **overrides, include=include)
     await Outage("open").outlast(app.open_async, or_refused=True)
+    gc.freeze()  # what is loaded now stays: collections need not look through it again and again
     line.say({"ready": settings.processes})
     stopper.steer(worker)
     telling = asyncio.ensure_future(_tell_counts(app, line, options))

@@ -33,6 +33,7 @@ from holdfast.stores.postgres.values import Row, task_of
 _PICKED: Final = 1000
 _SHOWN_IN_PLACES: Final = frozenset({"states", "queue", "priority"})
 """Fields of a filter that a row in a place can answer by itself."""
+_UNINDEXED: Final = ("name", "name_prefix", "tag", "lock")
 
 
 async def page(
@@ -75,12 +76,23 @@ class Listing:
         if found is None:
             return []
         if not found.is_deep:
+            if self._may_walk_far:
+                return await self._found_first(db, found)
             return await self._fetch(db, self._page(found))
         rows = await self._fetch(db, self._page(self._nearby(found)))
         if len(rows) < self.limit:
             picked = await self._picked(db)
             rows = await self._fetch(db, self._page(found)) if picked is None else picked
         return rows
+
+    async def _found_first(self, db: Connection, found: Query) -> list[Row]:
+        """The same in two statements. Who looks for the ids may walk all tasks there are, which
+        several processes of the server do together, but not where pictures are made as well.
+        """
+        bound = bind(found, self.sql["ids_of"], self._order_of(found), limit=self.limit)
+        ids = tuple(TaskId(row[0]) for row in await db.fetch(bound.text, *bound.arguments))
+        by_id = await query(db, self.sql, TaskFilter(ids=ids)) if ids else None
+        return [] if by_id is None else await self._fetch(db, self._page(by_id))
 
     async def _picked(self, db: Connection) -> list[Row] | None:
         """Those of the first in the places that match; None if that is not enough to tell."""
@@ -105,6 +117,11 @@ class Listing:
         )
 
     @property
+    def _may_walk_far(self) -> bool:
+        """Whether no index leads to what is asked for, so that few of very many may match."""
+        return any(getattr(self.where, name) is not None for name in _UNINDEXED)
+
+    @property
     def _is_shown_in_places(self) -> bool:
         given = (f.name for f in fields(self.where) if getattr(self.where, f.name) is not None)
         return _SHOWN_IN_PLACES.issuperset(given)
@@ -126,8 +143,12 @@ class Listing:
     def _page(self, found: Query) -> BoundStatement:
         first = "oldest" if self.oldest_first else "newest"
         end = self.sql[f"pictures_{first}_first"]
-        order = self.sql[f"{first}_done_first"] if found.is_done else self._order
+        order = self._order_of(found)
         return bind(found, self.sql["pictures_of"], order, end, limit=self.limit)
+
+    def _order_of(self, found: Query) -> str:
+        first = "oldest" if self.oldest_first else "newest"
+        return self.sql[f"{first}_done_first"] if found.is_done else self._order
 
     async def _fetch(self, db: Connection, bound: BoundStatement) -> list[Row]:
         rows: list[Row] = await db.fetch(bound.text, *bound.arguments)
