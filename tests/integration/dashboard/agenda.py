@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import html
 import re
-from importlib.resources import files
 from typing import Any, Final
 
-from playwright.async_api import Page
 from tests.integration.dashboard.web import Web
 from tests.integration.server.live import LiveServer
 
-AXE: Final = files("axe_playwright_python").joinpath("axe.min.js").read_text()
-UNFOLD: Final = "document.querySelectorAll('details').forEach(fold => fold.open = true)"
-RULES: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 HOSTILE: Final = [
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "'\"><svg onload=alert(1)>",
     "javascript:alert(1)", "{{7*7}}", "{% raise %}", "</textarea><script>alert(1)</script>",
@@ -70,16 +65,3 @@ def field(page: str, name: str) -> str:
 def sent(somebody: Web, path: str, **fields: str | list[str]) -> str:
     """What is said once a form was taken."""
     return somebody.said(somebody.post(path, **fields))
-
-
-async def violations(page: Page) -> list[str]:
-    """What axe finds on the page past the page's own policy."""
-    await page.evaluate(AXE)
-    found: dict[str, Any] = await page.evaluate(
-        "rules => axe.run(document, {runOnly: rules})", RULES
-    )
-    return [
-        f"{each['id']}: {node['html'][:120]} {node['failureSummary'][:200]}"
-        for each in found["violations"]
-        for node in each["nodes"]
-    ]

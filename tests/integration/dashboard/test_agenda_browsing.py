@@ -11,11 +11,10 @@ from playwright.async_api import Page, expect
 from tests.integration.dashboard.agenda import (
     HOSTILE,
     PAGES,
-    UNFOLD,
     fill,
     schedule,
-    violations,
 )
+from tests.integration.dashboard.axe import UNFOLD, violations
 from tests.integration.dashboard.web import log_in
 from tests.integration.server.live import LiveServer
 
@@ -54,7 +53,7 @@ async def test_axe_finds_no_barrier(dashboard: LiveServer, browser_page: Page, s
     for name, path in pages.items():
         await page.goto(f"{dashboard.url}{path}")
         await page.evaluate(UNFOLD)
-        found[name] = await violations(page)
+        found[name] = await violations(page, scheme)
 
     assert {name: each for name, each in found.items() if each} == {}
 

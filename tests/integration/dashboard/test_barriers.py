@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from importlib.resources import files
 from typing import Any, Final
 
 import pytest
 from playwright.async_api import Page, expect
+from tests.integration.dashboard.axe import UNFOLD, violations
 from tests.integration.dashboard.web import log_in, submit
 from tests.integration.server.live import LiveServer
 
 from holdfast import Context, Holdfast
 
-AXE: Final = files("axe_playwright_python").joinpath("axe.min.js").read_text()
-UNFOLD: Final = "document.querySelectorAll('details').forEach(fold => fold.open = true)"
-RULES: Final = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
 HOSTILE: Final = [
     "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "'\"><svg onload=alert(1)>",
     "javascript:alert(1)", "{{7*7}}", "{% raise %}", "</textarea><script>alert(1)</script>",
@@ -49,19 +46,6 @@ def fill(server: LiveServer) -> dict[str, str]:
     }
 
 
-async def violations(page: Page) -> list[str]:
-    """What axe finds on the page past the page's own policy."""
-    await page.evaluate(AXE)
-    found: dict[str, Any] = await page.evaluate(
-        "rules => axe.run(document, {runOnly: rules})", RULES
-    )
-    return [
-        f"{each['id']}: {node['html'][:120]} {node['failureSummary'][:200]}"
-        for each in found["violations"]
-        for node in each["nodes"]
-    ]
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_axe_finds_no_barrier_on_any_page(
     dashboard: LiveServer, browser_page: Page, scheme: Any
@@ -69,13 +53,13 @@ async def test_axe_finds_no_barrier_on_any_page(
     page, pages = browser_page, await asyncio.to_thread(fill, dashboard)
     await page.emulate_media(color_scheme=scheme)
     await page.goto(f"{dashboard.url}/login")
-    found = {"login": await violations(page)}
+    found = {"login": await violations(page, scheme)}
     await log_in(page, dashboard, "admin")
 
     for name, path in pages.items():
         await page.goto(f"{dashboard.url}{path}")
         await page.evaluate(UNFOLD)
-        found[name] = await violations(page)
+        found[name] = await violations(page, scheme)
 
     assert {name: each for name, each in found.items() if each} == {}
 
