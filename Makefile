@@ -5,7 +5,7 @@
 .DEFAULT_GOAL := help
 BIN := $(if $(PYTHON),$(shell PYTHON="$(PYTHON)" scripts/setup where),.venv)/bin
 # Many tests wait for processes and clocks, so more of them than cores; browsers need room beside them.
-JOBS ?= 3
+JOBS ?= 4
 PYTEST := $(BIN)/python -m pytest
 # Tests start hundreds of Python processes: each may use what the one before it compiled.
 unexport PYTHONDONTWRITEBYTECODE
